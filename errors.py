@@ -1,0 +1,124 @@
+"""Typed errors: each names what failed, with which value, and what to do.
+
+`code` is the i18n key under `error.`; `values` fill its placeholders. Only the page and the CLI catch CragError.
+"""
+
+from __future__ import annotations
+
+
+class CragError(Exception):
+    """Base of every error a person may meet.
+
+    `code` names the words in locales/, `values` fill them, `hint` says what to do, `retryable` whether a
+    second try may help.
+    """
+
+    code = "internal"
+    retryable = False
+
+    def __init__(self, message: str, *, hint: str = "", code: str = "", **values: object) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.code = code or type(self).code
+        self.values = values
+
+
+class ConfigurationError(CragError):
+    """A setting has a wrong value or something it needs is missing."""
+
+    code = "configuration"
+
+
+class ModelError(CragError):
+    """An embedded model file is missing, damaged or cannot be loaded."""
+
+    code = "model"
+
+
+class ProviderError(CragError):
+    """A language model, embedding or web provider failed."""
+
+    code = "provider"
+
+
+class ProviderUnavailableError(ProviderError):
+    """The provider cannot be reached or does not answer in time."""
+
+    code = "provider_unavailable"
+    retryable = True
+
+
+class ProviderAuthError(ProviderError):
+    """The provider refuses the key, or there is none."""
+
+    code = "provider_auth"
+
+
+class ProviderRateLimitError(ProviderError):
+    """The provider asks to slow down."""
+
+    code = "provider_rate_limit"
+    retryable = True
+
+
+class ProviderResponseError(ProviderError):
+    """The provider answered something that cannot be used."""
+
+    code = "provider_response"
+
+
+class PdfError(CragError):
+    """A PDF cannot be read; the other files are read all the same."""
+
+    code = "pdf"
+
+
+class PdfEncryptedError(PdfError):
+    """The PDF needs a password, or the one given is wrong."""
+
+    code = "pdf_encrypted"
+
+
+class PdfUnreadableError(PdfError):
+    """The file is damaged, not a PDF, or broke a limit."""
+
+    code = "pdf_unreadable"
+
+
+class PdfEmptyError(PdfError):
+    """The PDF has no pages, or no text could be found on them."""
+
+    code = "pdf_empty"
+
+
+class StoreError(CragError):
+    """The store cannot be opened or written."""
+
+    code = "store"
+
+
+class EmbeddingMismatchError(StoreError):
+    """The store was built with another embedder; a rebuild is needed."""
+
+    code = "embedding_mismatch"
+
+
+class StoreLockedError(StoreError):
+    """Another process is building this knowledge base."""
+
+    code = "store_locked"
+    retryable = True
+
+
+class SearchError(CragError):
+    """The web search failed."""
+
+    code = "search"
+    retryable = True
+
+
+class CancelledError(CragError):
+    """The user stopped the work."""
+
+    code = "cancelled"
