@@ -189,6 +189,23 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
+class Usage:
+    """Calls and tokens spent on language models."""
+
+    llm_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        """Sum of both."""
+        return Usage(
+            self.llm_calls + other.llm_calls,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Grade:
     """How surely a text contains what answers the question: −1 (not at all) … 1 (it does).
 
@@ -198,6 +215,7 @@ class Grade:
     score: float
     span: Span | None = None
     failed: bool = False
+    usage: Usage = Usage()
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,11 +328,15 @@ class SearchReport:
     documents: tuple[Document, ...] = ()
     provider: str = ""
     error: str = ""
+    usage: Usage = Usage()
 
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """One numbered source of an answer; `matched` when it was attached by score, not named by the model."""
+    """One numbered source of an answer; `matched` when it was attached by score, not named by the model.
+
+    `mark` is the character range of the answer inside `quote`, where it is known.
+    """
 
     n: int
     origin: Origin
@@ -326,23 +348,7 @@ class Citation:
     title: str = ""
     fetched_at: str = ""
     matched: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """Calls and tokens spent on language models."""
-
-    llm_calls: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-
-    def __add__(self, other: Usage) -> Usage:
-        """Sum of both."""
-        return Usage(
-            self.llm_calls + other.llm_calls,
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-        )
+    mark: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,12 +375,16 @@ class Models:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What a generator made: text with `[n]` marks, the citations behind them, warnings (i18n keys), usage."""
+    """What a generator made: text with `[n]` marks, the citations behind them, warnings (i18n keys), usage.
+
+    `declined` when a model said that the strips do not answer: the question is then refused.
+    """
 
     text: str
     citations: tuple[Citation, ...] = ()
     warnings: tuple[str, ...] = ()
     usage: Usage = Usage()
+    declined: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -413,6 +423,7 @@ class Rewritten:
 
     original: str
     question: str
+    usage: Usage = Usage()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,294 @@
+"""Corrective retrieval-augmented generation: Algorithm 1 of arXiv 2401.15884.
+
+    retrieve → evaluate → trigger ─┬ correct   → refine(documents)
+                                   ├ ambiguous → refine(documents) + refine(search)
+                                   └ incorrect → refine(search)
+             → generate from the strips kept, or refuse in code when there are none
+
+`Crag` holds the replaceable parts, `Crag.stream` is the algorithm; page, terminal, JSON and traces are made from its
+events. `parts.build_crag` chooses the parts.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+from typing import Protocol
+from uuid import uuid4
+
+from action_trigger import trigger
+from i18n import Language
+from language import detect_language
+from refusal import Refusal
+from schema import (
+    Action,
+    Answer,
+    Answered,
+    Document,
+    Draft,
+    Evaluated,
+    Event,
+    Grade,
+    Graded,
+    Knowledge,
+    Models,
+    Prepared,
+    Retrieved,
+    Rewritten,
+    Searched,
+    SearchMode,
+    SearchReport,
+    Seconds,
+    Thresholds,
+    Token,
+    Turn,
+    Usage,
+    Verdict,
+)
+
+logger = logging.getLogger(__name__)
+
+
+class Rewriter(Protocol):
+    """Makes a follow-up question standalone; history is never evidence."""
+
+    def rewrite(self, question: str, *, history: Sequence[Turn]) -> Rewritten:
+        """Return the question unchanged when it stands alone."""
+        ...
+
+
+class Retriever(Protocol):
+    """Finds documents in the knowledge base."""
+
+    def retrieve(self, question: str, *, limit: int, files: Sequence[str] = ()) -> list[Document]:
+        """At most `limit` documents, best first, of `files` only when any are named."""
+        ...
+
+
+class Evaluator(Protocol):
+    """Grades how surely a text contains what answers a question."""
+
+    @property
+    def name(self) -> str:
+        """Model name for the trace."""
+        ...
+
+    def thresholds(self, *, language: Language) -> Thresholds:
+        """The evaluator's calibrated thresholds."""
+        ...
+
+    def grade(self, question: str, *, passages: Sequence[str]) -> list[Grade]:
+        """One grade for each passage."""
+        ...
+
+    def grade_strips(self, question: str, *, groups: Sequence[Sequence[str]]) -> list[list[Grade]]:
+        """One grade for each strip of each group."""
+        ...
+
+
+class Refiner(Protocol):
+    """Refines documents to knowledge strips."""
+
+    def refine(self, parts: Sequence[str], *, documents: Sequence[Document], thresholds: Thresholds) -> Knowledge:
+        """All strips, the useful ones kept."""
+        ...
+
+
+class Searcher(Protocol):
+    """Searches the web with the question alone."""
+
+    def search(self, question: str, *, language: Language) -> SearchReport:
+        """Never raises: what went wrong is in the report."""
+        ...
+
+
+class Generator(Protocol):
+    """Writes the answer from the kept strips."""
+
+    @property
+    def name(self) -> str:
+        """Model name for the trace."""
+        ...
+
+    def stream(self, question: str, *, knowledge: Knowledge, language: Language) -> Iterator[str | Draft]:
+        """Pieces of text, then one draft."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Crag:
+    """The replaceable parts of the pipeline, and the pipeline."""
+
+    rewriter: Rewriter
+    split: Callable[[str], Sequence[str]]
+    retriever: Retriever
+    evaluator: Evaluator
+    refiner: Refiner
+    searcher: Searcher
+    generator: Generator
+    models: Models
+    thresholds: Callable[[Language], Thresholds]
+    refusal: Refusal
+    record: Callable[[Answer], None]
+    limit: int = 10
+    search_mode: SearchMode = SearchMode.OFF
+
+    def answer(self, question: str, *, files: Sequence[str] = ()) -> Answer:
+        """Run the pipeline to its end."""
+        for event in self.stream(question, files=files):
+            if isinstance(event, Answered):
+                return event.answer
+        raise AssertionError("the stream always ends with Answered")
+
+    def stream(
+        self,
+        question: str,
+        *,
+        files: Sequence[str] = (),
+        history: Sequence[Turn] = (),
+        thresholds: Thresholds | None = None,
+        search_mode: SearchMode | None = None,
+    ) -> Iterator[Event]:
+        """Answer a question; every stage is an event. Closing the stream stops the work."""
+        run = _Run(question, mode=search_mode or self.search_mode)
+        yield from self._rewrite(run, history=history)
+        limits = thresholds or self.thresholds(run.language)
+        parts = tuple(self.split(run.question)) or (run.question,)
+
+        documents = self._retrieve(parts, files=files)
+        yield Retrieved(tuple(documents), seconds=run.lap("retrieve"))
+
+        grades = [self.evaluator.grade(part, passages=[document.text for document in documents]) for part in parts]
+        run.graded = tuple(map(_best_grade, documents, zip(*grades, strict=True)))
+        run.verdict = trigger(parts, grades=grades, thresholds=limits)
+        yield Evaluated(run.graded, verdict=run.verdict, seconds=run.lap("evaluate"))
+
+        action = run.verdict.action
+        if action is not Action.INCORRECT:
+            relevant = [item.document for item in run.graded if item.grade.failed or item.grade.score >= limits.lower]
+            run.add(self.refiner.refine(parts, documents=relevant, thresholds=limits))
+            run.lap("refine")
+        if action is not Action.CORRECT and run.report.mode is SearchMode.AUTO:
+            run.report = self.searcher.search(_search_question(run), language=run.language)
+            run.lap("search")
+            run.add(self.refiner.refine(run.verdict.missing, documents=run.report.documents, thresholds=limits))
+            run.lap("refine")
+        yield Searched(run.report, seconds=run.seconds["search"])
+        yield Prepared(run.knowledge, seconds=run.seconds["refine"])
+
+        if run.knowledge.kept:
+            yield from self._generate(run)
+        yield Answered(self._finish(run))
+
+    def _rewrite(self, run: _Run, *, history: Sequence[Turn]) -> Iterator[Event]:
+        rewritten = self.rewriter.rewrite(run.question, history=history) if history else None
+        if rewritten and rewritten.question != run.question:
+            run.question = rewritten.question
+            run.usage += rewritten.usage
+            yield rewritten
+        run.language = detect_language(run.question)
+
+    def _retrieve(self, parts: Sequence[str], *, files: Sequence[str]) -> list[Document]:
+        """The best documents of each part in turn, each document once."""
+        found = [self.retriever.retrieve(part, limit=self.limit, files=files) for part in parts]
+        if len(found) == 1:
+            return found[0]
+        merged: dict[tuple[str, str], Document] = {}
+        for rank in range(self.limit):
+            for documents in found:
+                if rank < len(documents):
+                    merged.setdefault((documents[rank].file, documents[rank].text), documents[rank])
+        ranked = list(merged.values())[: self.limit]
+        return [replace(document, rank=rank) for rank, document in enumerate(ranked, start=1)]
+
+    def _generate(self, run: _Run) -> Iterator[Event]:
+        for piece in self.generator.stream(run.question, knowledge=run.knowledge, language=run.language):
+            if isinstance(piece, Draft):
+                run.draft = piece
+            else:
+                yield Token(piece)
+        run.lap("generate")
+
+    def _finish(self, run: _Run) -> Answer:
+        draft = run.draft
+        refused = draft is None or draft.declined
+        grades = [*(item.grade for item in run.graded), *(strip.grade for strip in run.knowledge.strips)]
+        usage = sum((grade.usage for grade in grades), run.usage + run.report.usage)
+        answer = Answer(
+            id=uuid4().hex,
+            question=run.question,
+            original_question=run.asked,
+            language=run.language,
+            text="" if draft is None else draft.text,
+            refused=refused,
+            refusal_reason="",
+            verdict=run.verdict,
+            graded=run.graded,
+            knowledge=run.knowledge,
+            citations=() if draft is None or draft.declined else draft.citations,
+            search=run.report,
+            models=self.models,
+            seconds=Seconds(**run.seconds, total=perf_counter() - run.started),
+            usage=usage if draft is None else usage + draft.usage,
+            warnings=(*_cautions(run), *(draft.warnings if draft else ())),
+        )
+        answer = self.refusal.apply(answer) if refused else answer
+        self.record(answer)
+        return answer
+
+
+@dataclass(slots=True)
+class _Run:
+    """What is known so far about one question."""
+
+    asked: str
+    mode: SearchMode
+    question: str = ""
+    language: Language = "en"
+    graded: tuple[Graded, ...] = ()
+    verdict: Verdict = Verdict(Action.INCORRECT, Thresholds(1.0, -1.0, 0.0), -1.0, ())
+    knowledge: Knowledge = Knowledge()
+    report: SearchReport = SearchReport(SearchMode.OFF)
+    draft: Draft | None = None
+    usage: Usage = Usage()
+    started: float = field(default_factory=perf_counter)
+    last: float = field(default_factory=perf_counter)
+    seconds: dict[str, float] = field(
+        default_factory=lambda: dict.fromkeys(("retrieve", "evaluate", "refine", "search", "generate"), 0.0)
+    )
+
+    def __post_init__(self) -> None:
+        self.question = self.asked
+        self.report = SearchReport(self.mode)
+
+    def lap(self, stage: str) -> float:
+        """Book the time since the last lap on a stage and return the stage's seconds."""
+        now = perf_counter()
+        self.seconds[stage] += now - self.last
+        self.last = now
+        return self.seconds[stage]
+
+    def add(self, knowledge: Knowledge) -> None:
+        """Append external to internal knowledge."""
+        self.knowledge = Knowledge((*self.knowledge.strips, *knowledge.strips))
+
+
+def _best_grade(document: Document, grades: Sequence[Grade]) -> Graded:
+    best = max(grades, key=lambda grade: grade.score)
+    return Graded(document, replace(best, usage=sum((grade.usage for grade in grades), Usage())))
+
+
+def _search_question(run: _Run) -> str:
+    """Only what is missing is searched for, never a word of the documents."""
+    return run.question if len(run.verdict.parts) == 1 else " ".join(run.verdict.missing)
+
+
+def _cautions(run: _Run) -> tuple[str, ...]:
+    cautions = []
+    if run.verdict.action is Action.AMBIGUOUS and run.draft is not None:
+        cautions.append("warning.missing_part" if len(run.verdict.parts) > 1 else "warning.ambiguous")
+    if any(item.grade.failed for item in run.graded):
+        cautions.append("warning.grade_failed")
+    return tuple(cautions)

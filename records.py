@@ -1,0 +1,131 @@
+"""The JSON forms that others script against (DESIGN.md, section 6): fields may be added, never renamed."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from schema import Answer, Citation, Document, Graded, Region, Strip, Usage
+
+Json = dict[str, Any]
+
+
+def answer_record(answer: Answer) -> Json:
+    """Return the answer object."""
+    return {
+        "id": answer.id,
+        "question": answer.question,
+        "original_question": answer.original_question or answer.question,
+        "language": answer.language,
+        "answer": answer.text,
+        "refused": answer.refused,
+        "refusal_reason": answer.refusal_reason,
+        "action": answer.verdict.action.value,
+        "best_score": round(answer.verdict.best_score, 4),
+        "thresholds": asdict(answer.verdict.thresholds),
+        "parts": [
+            {"question": part.question, "action": part.action.value, "best_score": round(part.best_score, 4)}
+            for part in answer.verdict.parts
+        ],
+        "documents": [graded_record(graded) for graded in answer.graded],
+        "strips": [strip_record(strip) for strip in answer.knowledge.strips],
+        "citations": [citation_record(citation) for citation in answer.citations],
+        "search": {
+            "mode": answer.search.mode.value,
+            "provider": answer.search.provider,
+            "queries": list(answer.search.queries),
+            "urls": list(answer.search.urls),
+            "error": answer.search.error,
+        },
+        "warnings": list(answer.warnings),
+        "usage": usage_record(answer.usage),
+        "seconds": {name: round(value, 4) for name, value in asdict(answer.seconds).items()},
+        "models": asdict(answer.models),
+    }
+
+
+def document_record(document: Document) -> Json:
+    """Return a retrieved document, not graded."""
+    regions = document.regions(0, len(document.text))
+    return {
+        "rank": document.rank,
+        "origin": document.origin.value,
+        "file": document.file,
+        "page": document.page,
+        "bbox": bbox(regions),
+        "regions": regions_record(regions),
+        "heading_path": list(document.heading_path),
+        "text": document.text,
+        "url": document.url,
+        "title": document.title,
+        "similarity": round(document.similarity, 4),
+        "channels": [
+            {"name": channel.name, "rank": channel.rank, "score": round(channel.score, 4)}
+            for channel in document.channels
+        ],
+        "sources": list(document.sources),
+    }
+
+
+def graded_record(graded: Graded) -> Json:
+    """Return a document with its score."""
+    return {
+        **document_record(graded.document),
+        "score": round(graded.grade.score, 4),
+        "grade_failed": graded.grade.failed,
+    }
+
+
+def strip_record(strip: Strip) -> Json:
+    """Return a strip with its score and whether it was kept."""
+    return {
+        "text": strip.text,
+        "origin": strip.document.origin.value,
+        "file": strip.document.file,
+        "page": strip.page,
+        "bbox": bbox(strip.regions),
+        "regions": regions_record(strip.regions),
+        "url": strip.document.url,
+        "title": strip.document.title,
+        "document_rank": strip.document.rank,
+        "score": round(strip.grade.score, 4),
+        "grade_failed": strip.grade.failed,
+        "kept": strip.kept,
+    }
+
+
+def citation_record(citation: Citation) -> Json:
+    """Return a citation."""
+    return {
+        "n": citation.n,
+        "origin": citation.origin.value,
+        "file": citation.file,
+        "page": citation.page,
+        "bbox": bbox(citation.regions),
+        "regions": regions_record(citation.regions),
+        "url": citation.url,
+        "title": citation.title,
+        "fetched_at": citation.fetched_at,
+        "quote": citation.quote,
+        "mark": list(citation.mark) if citation.mark else None,
+        "matched": citation.matched,
+    }
+
+
+def usage_record(usage: Usage) -> Json:
+    """Return calls and tokens."""
+    return asdict(usage)
+
+
+def regions_record(regions: tuple[Region, ...]) -> list[Json]:
+    """Return boxes with their pages."""
+    return [{"page": region.page, "bbox": [round(value, 5) for value in region.bbox]} for region in regions]
+
+
+def bbox(regions: tuple[Region, ...]) -> list[float] | None:
+    """Return the one box around the regions of the first page; null when there is none."""
+    if not regions:
+        return None
+    boxes = [region.bbox for region in regions if region.page == regions[0].page]
+    lows, highs = [min(box[i] for box in boxes) for i in (0, 1)], [max(box[i] for box in boxes) for i in (2, 3)]
+    return [round(value, 5) for value in lows + highs]
