@@ -257,3 +257,11 @@ def load_settings(**values: Any) -> Settings:
 def get_settings() -> Settings:
     """Return the process's settings; `get_settings.cache_clear()` after `save_settings`."""
     return load_settings()
+
+
+def interface_language(settings: Settings) -> Literal["zh", "en"]:
+    """Return the language of the terminal: the setting, else the system's locale."""
+    if settings.language != "auto":
+        return settings.language
+    locale = os.environ.get("LC_ALL") or os.environ.get("LC_MESSAGES") or os.environ.get("LANG") or ""
+    return "zh" if locale.lower().startswith("zh") else "en"

@@ -6,16 +6,16 @@
              → generate from the strips kept, or refuse in code when there are none
 
 `Crag` holds the replaceable parts, `Crag.stream` is the algorithm; page, terminal, JSON and traces are made from its
-events. `parts.build_crag` chooses the parts.
+events. `build_crag` chooses them.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from time import perf_counter
-from typing import Protocol
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from action_trigger import trigger
@@ -36,7 +36,6 @@ from schema import (
     Models,
     Prepared,
     Retrieved,
-    Rewritten,
     Searched,
     SearchMode,
     SearchReport,
@@ -47,74 +46,11 @@ from schema import (
     Usage,
     Verdict,
 )
+from stages import Evaluator, Generator, Refiner, Retriever, Rewriter, Searcher
 
-logger = logging.getLogger(__name__)
-
-
-class Rewriter(Protocol):
-    """Makes a follow-up question standalone; history is never evidence."""
-
-    def rewrite(self, question: str, *, history: Sequence[Turn]) -> Rewritten:
-        """Return the question unchanged when it stands alone."""
-        ...
-
-
-class Retriever(Protocol):
-    """Finds documents in the knowledge base."""
-
-    def retrieve(self, question: str, *, limit: int, files: Sequence[str] = ()) -> list[Document]:
-        """At most `limit` documents, best first, of `files` only when any are named."""
-        ...
-
-
-class Evaluator(Protocol):
-    """Grades how surely a text contains what answers a question."""
-
-    @property
-    def name(self) -> str:
-        """Model name for the trace."""
-        ...
-
-    def thresholds(self, *, language: Language) -> Thresholds:
-        """The evaluator's calibrated thresholds."""
-        ...
-
-    def grade(self, question: str, *, passages: Sequence[str]) -> list[Grade]:
-        """One grade for each passage."""
-        ...
-
-    def grade_strips(self, question: str, *, groups: Sequence[Sequence[str]]) -> list[list[Grade]]:
-        """One grade for each strip of each group."""
-        ...
-
-
-class Refiner(Protocol):
-    """Refines documents to knowledge strips."""
-
-    def refine(self, parts: Sequence[str], *, documents: Sequence[Document], thresholds: Thresholds) -> Knowledge:
-        """All strips, the useful ones kept."""
-        ...
-
-
-class Searcher(Protocol):
-    """Searches the web with the question alone."""
-
-    def search(self, question: str, *, language: Language) -> SearchReport:
-        """Never raises: what went wrong is in the report."""
-        ...
-
-
-class Generator(Protocol):
-    """Writes the answer from the kept strips."""
-
-    @property
-    def name(self) -> str:
-        """Model name for the trace."""
-        ...
-
-    def stream(self, question: str, *, knowledge: Knowledge, language: Language) -> Iterator[str | Draft]:
-        """Pieces of text, then one draft."""
-        ...
+if TYPE_CHECKING:
+    from config import Settings
+    from knowledge_base import KnowledgeBase
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +96,10 @@ class Crag:
         documents = self._retrieve(parts, files=files)
         yield Retrieved(tuple(documents), seconds=run.lap("retrieve"))
 
-        grades = [self.evaluator.grade(part, passages=[document.text for document in documents]) for part in parts]
-        run.graded = tuple(map(_best_grade, documents, zip(*grades, strict=True)))
-        run.verdict = trigger(parts, grades=grades, thresholds=limits)
+        passages = [document.text for document in documents]
+        judged = judge(self.evaluator, parts=parts, passages=passages, thresholds=limits)
+        run.graded = tuple(map(Graded, documents, judged.grades))
+        run.verdict = judged.verdict
         yield Evaluated(run.graded, verdict=run.verdict, seconds=run.lap("evaluate"))
 
         action = run.verdict.action
@@ -275,9 +212,24 @@ class _Run:
         self.knowledge = Knowledge((*self.knowledge.strips, *knowledge.strips))
 
 
-def _best_grade(document: Document, grades: Sequence[Grade]) -> Graded:
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The best grade of each passage over the parts of a question, and the verdict."""
+
+    grades: tuple[Grade, ...]
+    verdict: Verdict
+
+
+def judge(evaluator: Evaluator, *, parts: Sequence[str], passages: Sequence[str], thresholds: Thresholds) -> Judged:
+    """Grade every passage against every part of a question and decide the action."""
+    rows = [evaluator.grade(part, passages=passages) for part in parts]
+    best = tuple(_best_grade(column) for column in zip(*rows, strict=True))
+    return Judged(best, trigger(parts, grades=rows, thresholds=thresholds))
+
+
+def _best_grade(grades: Sequence[Grade]) -> Grade:
     best = max(grades, key=lambda grade: grade.score)
-    return Graded(document, replace(best, usage=sum((grade.usage for grade in grades), Usage())))
+    return replace(best, usage=sum((grade.usage for grade in grades), Usage()))
 
 
 def _search_question(run: _Run) -> str:
@@ -292,3 +244,57 @@ def _cautions(run: _Run) -> tuple[str, ...]:
     if any(item.grade.failed for item in run.graded):
         cautions.append("warning.grade_failed")
     return tuple(cautions)
+
+
+def build_crag(settings: Settings, *, knowledge_base: KnowledgeBase) -> Crag:
+    """Choose the parts that the settings name. Everything heavy is loaded here, not at import.
+
+    :raises ConfigurationError: a setting names something that is not there.
+    :raises ModelError: an embedded model cannot be loaded.
+    """
+    from llm_generator import build_generator
+    from rewriter import build_rewriter
+
+    from evaluator import build_evaluator
+    from question_parts import split_question
+    from refinement import StripRefiner
+    from retriever import HybridRetriever
+    from search import build_searcher
+    from traces import write_trace
+
+    evaluator = build_evaluator(settings, embedder=knowledge_base.embedder)
+    generator = build_generator(settings, matcher=evaluator)
+    return Crag(
+        rewriter=build_rewriter(settings),
+        split=split_question,
+        retriever=HybridRetriever(knowledge_base, embedder=knowledge_base.embedder, settings=settings),
+        evaluator=evaluator,
+        refiner=StripRefiner(evaluator, max_strips=settings.max_strips),
+        searcher=build_searcher(settings),
+        generator=generator,
+        models=Models(
+            parser=settings.pdf_parser,
+            embedder=knowledge_base.embedder.name,
+            evaluator=evaluator.name,
+            generator=generator.name,
+        ),
+        thresholds=partial(chosen_thresholds, settings, evaluator=evaluator),
+        refusal=Refusal(text_zh=settings.refusal_zh, text_en=settings.refusal_en),
+        record=partial(write_trace, data_dir=settings.data_dir) if settings.trace else _forget,
+        limit=settings.retrieve_k,
+        search_mode=settings.web_search,
+    )
+
+
+def chosen_thresholds(settings: Settings, language: Language, *, evaluator: Evaluator) -> Thresholds:
+    """The evaluator's thresholds, overridden by the settings."""
+    own = evaluator.thresholds(language=language)
+    return Thresholds(
+        upper=own.upper if settings.upper is None else settings.upper,
+        lower=own.lower if settings.lower is None else settings.lower,
+        strip=own.strip if settings.strip_floor is None else settings.strip_floor,
+    )
+
+
+def _forget(_answer: Answer) -> None:
+    """Tracing is off."""
