@@ -34,7 +34,7 @@ def trigger(parts: Sequence[str], *, grades: Sequence[Sequence[Grade]], threshol
     return Verdict(
         action=actions.pop() if len(actions) == 1 else Action.AMBIGUOUS,
         thresholds=thresholds,
-        best_score=min(part.best_score for part in judged),
+        best_score=max(part.best_score for part in judged),
         parts=judged,
     )
 

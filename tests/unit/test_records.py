@@ -1,0 +1,84 @@
+import json
+from pathlib import Path
+
+from records import answer_record, bbox
+from refusal import Refusal
+from schema import (
+    Action,
+    Answer,
+    Citation,
+    Document,
+    Grade,
+    Graded,
+    Knowledge,
+    Models,
+    Origin,
+    Part,
+    Region,
+    SearchMode,
+    SearchReport,
+    Seconds,
+    Strip,
+    Thresholds,
+    Usage,
+    Verdict,
+)
+from traces import TRACE_FILE, write_trace
+
+
+def example() -> Answer:
+    document = Document("text", Origin.KB, 1, file="手册 (1).pdf", page=2)
+    return Answer(
+        question="q",
+        language="en",
+        text="a [1]",
+        refused=False,
+        refusal_reason="",
+        verdict=Verdict(Action.CORRECT, Thresholds(0.5, -0.5, 0.0), 0.7, (Part("q", Action.CORRECT, 0.7),)),
+        graded=(Graded(document, Grade(0.7)),),
+        knowledge=Knowledge((Strip("text", document, 0, 4, Grade(0.7), kept=True),)),
+        citations=(Citation(1, Origin.KB, "text", file="手册 (1).pdf", page=2, regions=(Region(2, (0, 0, 1, 1)),)),),
+        search=SearchReport(SearchMode.OFF),
+        models=Models("embedded", "e5", "reader", "extractive"),
+        seconds=Seconds(total=0.5),
+        usage=Usage(1, 2, 3),
+        id="x",
+    )
+
+
+def test_the_answer_object_has_every_field_that_others_script_against() -> None:
+    record = json.loads(json.dumps(answer_record(example())))
+    names = "id question language answer refused refusal_reason action thresholds documents strips citations search"
+    assert set(f"{names} warnings usage seconds models".split()) <= record.keys()
+    assert record["action"] == "correct"
+    assert record["thresholds"] == {"upper": 0.5, "lower": -0.5, "strip": 0.0}
+    assert {"rank", "file", "page", "bbox", "heading_path", "text", "score", "grade_failed"} <= record["documents"][
+        0
+    ].keys()
+    assert {"text", "origin", "file", "page", "bbox", "url", "score", "kept"} <= record["strips"][0].keys()
+    assert {"n", "origin", "file", "page", "bbox", "url", "quote"} <= record["citations"][0].keys()
+    assert {"mode", "queries", "urls", "error"} <= record["search"].keys()
+    assert record["usage"] == {"llm_calls": 1, "input_tokens": 2, "output_tokens": 3}
+    assert {"retrieve", "evaluate", "refine", "search", "generate", "total"} == record["seconds"].keys()
+    assert {"parser", "embedder", "evaluator", "generator"} == record["models"].keys()
+
+
+def test_one_box_surrounds_the_lines_of_the_first_page() -> None:
+    lines = (Region(1, (0.1, 0.2, 0.5, 0.3)), Region(1, (0.2, 0.3, 0.9, 0.4)), Region(2, (0.0, 0.0, 1.0, 1.0)))
+    assert bbox(lines) == [0.1, 0.2, 0.9, 0.4]
+    assert bbox(()) is None
+
+
+def test_a_trace_is_one_line_a_question(tmp_path: Path) -> None:
+    write_trace(example(), data_dir=tmp_path / "new")
+    write_trace(example(), data_dir=tmp_path / "new")
+    lines = (tmp_path / "new" / TRACE_FILE).read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["citations"][0]["file"] for line in lines] == ["手册 (1).pdf"] * 2
+
+
+def test_a_refusal_has_no_citations_and_names_what_was_searched() -> None:
+    refused = Refusal().apply(example())
+    assert refused.refused
+    assert refused.citations == ()
+    assert "1 passages from 1 files" in refused.text
+    assert "0.70" in refused.text
