@@ -1,0 +1,414 @@
+"""The SQLite catalogue beside the vectors: files, documents, pages, blocks, chunks, their BM25 index, build state.
+
+The catalogue decides what is in the knowledge base: a vector whose chunk is not here does not exist. One file of
+this kind belongs to one generation of a knowledge base; a full rebuild fills the next one.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+import zlib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from errors import StoreError
+from schema import Block, BlockType, Chunk, Piece
+
+_SCHEMA = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE files (
+    name TEXT PRIMARY KEY, stamp TEXT NOT NULL, document_id TEXT NOT NULL, status TEXT NOT NULL,
+    error TEXT NOT NULL DEFAULT '{}') WITHOUT ROWID;
+CREATE INDEX files_document ON files (document_id);
+CREATE TABLE documents (
+    document_id TEXT PRIMARY KEY, pages INTEGER NOT NULL, chunks INTEGER NOT NULL, parser TEXT NOT NULL,
+    ocr_pages INTEGER NOT NULL, seconds REAL NOT NULL) WITHOUT ROWID;
+CREATE TABLE pending (document_id TEXT PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE pages (
+    document_id TEXT NOT NULL, page INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (document_id, page));
+CREATE TABLE blocks (
+    document_id TEXT NOT NULL, number INTEGER NOT NULL, page INTEGER NOT NULL, body BLOB NOT NULL,
+    PRIMARY KEY (document_id, number));
+CREATE TABLE chunks (
+    row INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, document_id TEXT NOT NULL, ordinal INTEGER NOT NULL,
+    type TEXT NOT NULL, text TEXT NOT NULL, header TEXT NOT NULL, heading_path TEXT NOT NULL, pieces TEXT NOT NULL,
+    terms TEXT NOT NULL);
+CREATE INDEX chunks_document ON chunks (document_id, ordinal);
+CREATE VIRTUAL TABLE lexicon USING fts5 (
+    terms, content='chunks', content_rowid='row', tokenize='unicode61 remove_diacritics 0');
+CREATE VIRTUAL TABLE vocabulary USING fts5vocab (lexicon, 'row');
+"""
+_VERSION = 1
+_BLOCK: TypeAdapter[Block] = TypeAdapter(Block)
+_VARIABLES = 900
+
+
+class FileStatus(StrEnum):
+    """What became of a file at the last build."""
+
+    INDEXED = "indexed"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class FileRow:
+    """One file: `stamp` tells whether its bytes may have changed, `document_id` is the hash of its bytes."""
+
+    name: str
+    stamp: str
+    document_id: str
+    status: FileStatus
+    error: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentRow:
+    """One content (any number of file names): what parsing it gave and how long that took."""
+
+    document_id: str
+    pages: int
+    chunks: int
+    parser: str
+    ocr_pages: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What the catalogue holds, counted afresh; `pages` and `chunks` count each content once."""
+
+    files: int
+    documents: int
+    pages: int
+    chunks: int
+    failed: int
+
+
+class Catalogue:
+    """One generation's SQLite file; safe to share between threads, readable by other processes while written.
+
+    :raises StoreError: the file cannot be opened, is damaged, or comes from another version of the program.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.RLock()
+        try:
+            self._connection = sqlite3.connect(path, timeout=30.0, isolation_level=None, check_same_thread=False)
+        except sqlite3.Error as error:
+            raise self._failure(error) from error
+        try:
+            with self._guarded() as connection:
+                connection.execute("PRAGMA journal_mode = WAL")
+                self._migrate(connection)
+        except StoreError:
+            self._connection.close()
+            raise
+
+    def _migrate(self, connection: sqlite3.Connection) -> None:
+        found = connection.execute("PRAGMA user_version").fetchone()[0]
+        if found == 0:
+            connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {_VERSION}; COMMIT;")
+        elif found != _VERSION:
+            raise StoreError(
+                f"{self.path} has version {found}, not {_VERSION}", hint="rebuild", code="store_damaged", path=self.path
+            )
+
+    def close(self) -> None:
+        """Close the file; the object is of no use afterwards."""
+        with self._lock:
+            self._connection.close()
+
+    def _failure(self, error: sqlite3.Error) -> StoreError:
+        if isinstance(error, sqlite3.OperationalError):
+            return StoreError(f"{self.path}: {error}", hint="check space and rights", path=self.path, reason=error)
+        return StoreError(f"{self.path}: {error}", hint="rebuild", code="store_damaged", path=self.path, reason=error)
+
+    @contextmanager
+    def _guarded(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            try:
+                yield self._connection
+            except sqlite3.Error as error:
+                raise self._failure(error) from error
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._guarded() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+            except BaseException:
+                connection.execute("ROLLBACK")
+                raise
+            connection.execute("COMMIT")
+
+    # Build state
+
+    def meta(self, key: str) -> str:
+        """Return a noted value; empty when there is none."""
+        with self._guarded() as connection:
+            row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return str(row[0]) if row else ""
+
+    def set_meta(self, **values: str) -> None:
+        """Note values, all or none."""
+        with self._transaction() as connection:
+            connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
+
+    def pending(self) -> frozenset[str]:
+        """Return the documents whose vectors may be in the store without being committed here."""
+        with self._guarded() as connection:
+            return frozenset(row[0] for row in connection.execute("SELECT document_id FROM pending"))
+
+    def mark_pending(self, document_id: str) -> None:
+        """Note that vectors of this document are about to be written or must go."""
+        with self._transaction() as connection:
+            connection.execute("INSERT OR IGNORE INTO pending VALUES (?)", (document_id,))
+
+    def clear_pending(self, document_id: str) -> None:
+        """Note that no vector of this uncommitted document is left."""
+        with self._transaction() as connection:
+            connection.execute("DELETE FROM pending WHERE document_id = ?", (document_id,))
+
+    def save_page(self, page: int, *, document_id: str, body: str) -> None:
+        """Keep one parsed page, so that a stopped build goes on after it."""
+        with self._transaction() as connection:
+            connection.execute(
+                "INSERT OR REPLACE INTO pages VALUES (?, ?, ?)", (document_id, page, zlib.compress(body.encode(), 1))
+            )
+
+    def pages(self, document_id: str) -> dict[int, str]:
+        """Return the kept pages of a document by number, in order."""
+        with self._guarded() as connection:
+            rows = connection.execute(
+                "SELECT page, body FROM pages WHERE document_id = ? ORDER BY page", (document_id,)
+            ).fetchall()
+        return {row[0]: zlib.decompress(row[1]).decode() for row in rows}
+
+    def drop_pages(self, document_id: str) -> None:
+        """Forget the kept pages of a document."""
+        with self._transaction() as connection:
+            connection.execute("DELETE FROM pages WHERE document_id = ?", (document_id,))
+
+    # Files and documents
+
+    def files(self) -> dict[str, FileRow]:
+        """Return every known file by name, in order of names."""
+        with self._guarded() as connection:
+            rows = connection.execute("SELECT name, stamp, document_id, status, error FROM files ORDER BY name")
+            return {row[0]: FileRow(*row[:3], FileStatus(row[3]), json.loads(row[4])) for row in rows}
+
+    def documents(self) -> dict[str, DocumentRow]:
+        """Return every committed content by id."""
+        with self._guarded() as connection:
+            return {row[0]: DocumentRow(*row) for row in connection.execute("SELECT * FROM documents")}
+
+    def counts(self) -> Counts:
+        """Count what is here, from the rows themselves."""
+        with self._guarded() as connection:
+            row = connection.execute(
+                "SELECT (SELECT count(*) FROM files WHERE status = 'indexed'), (SELECT count(*) FROM documents),"
+                " (SELECT coalesce(sum(pages), 0) FROM documents), (SELECT count(*) FROM chunks),"
+                " (SELECT count(*) FROM files WHERE status = 'failed')"
+            ).fetchone()
+        return Counts(*row)
+
+    def put_file(self, row: FileRow) -> None:
+        """Add or replace one file's row; content that no file names any more goes, its vectors marked pending."""
+        with self._transaction() as connection:
+            self._put_file(connection, row=row)
+
+    def _put_file(self, connection: sqlite3.Connection, *, row: FileRow) -> None:
+        error = json.dumps(dict(row.error), ensure_ascii=False)
+        connection.execute(
+            "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?)",
+            (row.name, row.stamp, row.document_id, row.status, error),
+        )
+        self._drop_unnamed(connection)
+
+    def remove_file(self, name: str) -> None:
+        """Remove one file; content that no file names any more goes, its vectors marked pending."""
+        with self._transaction() as connection:
+            connection.execute("DELETE FROM files WHERE name = ?", (name,))
+            self._drop_unnamed(connection)
+
+    def _drop_unnamed(self, connection: sqlite3.Connection) -> None:
+        unnamed = connection.execute(
+            "SELECT document_id FROM documents WHERE NOT EXISTS"
+            " (SELECT 1 FROM files WHERE files.document_id = documents.document_id AND status = 'indexed')"
+        ).fetchall()
+        for (document_id,) in unnamed:
+            connection.execute("INSERT OR IGNORE INTO pending VALUES (?)", (document_id,))
+            connection.execute(
+                "INSERT INTO lexicon (lexicon, rowid, terms)"
+                " SELECT 'delete', row, terms FROM chunks WHERE document_id = ?",
+                (document_id,),
+            )
+            for table in ("chunks", "blocks", "pages", "documents"):
+                connection.execute(f"DELETE FROM {table} WHERE document_id = ?", (document_id,))  # noqa: S608
+
+    def commit_document(
+        self, row: DocumentRow, *, files: Iterable[FileRow], blocks: Sequence[Block], chunks: Mapping[Chunk, str]
+    ) -> None:
+        """Make a parsed and embedded content part of the knowledge base, whole or not at all.
+
+        `chunks` gives the search terms of each chunk, separated by spaces, in reading order; `files` are its names.
+        """
+        numbers = {id(block): number for number, block in enumerate(blocks)}
+        equal = {block: number for number, block in reversed(list(enumerate(blocks)))}
+        with self._transaction() as connection:
+            connection.execute("DELETE FROM pending WHERE document_id = ?", (row.document_id,))
+            connection.execute(
+                "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?)",
+                (row.document_id, row.pages, row.chunks, row.parser, row.ocr_pages, row.seconds),
+            )
+            connection.executemany(
+                "INSERT INTO blocks VALUES (?, ?, ?, ?)",
+                [(row.document_id, n, block.page, _BLOCK.dump_json(block)) for n, block in enumerate(blocks)],
+            )
+            for ordinal, (chunk, terms) in enumerate(chunks.items()):
+                pieces = [
+                    (piece.start, piece.end, numbers.get(id(piece.block), equal.get(piece.block)), piece.offset)
+                    for piece in chunk.pieces
+                ]
+                values = (chunk.id, row.document_id, ordinal, chunk.type, chunk.text, chunk.header)
+                lists = (json.dumps(chunk.heading_path, ensure_ascii=False), json.dumps(pieces))
+                cursor = connection.execute(
+                    "INSERT INTO chunks VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (*values, *lists, terms)
+                )
+                connection.execute("INSERT INTO lexicon (rowid, terms) VALUES (?, ?)", (cursor.lastrowid, terms))
+            for file in files:
+                self._put_file(connection, row=file)
+
+    # Reading
+
+    def names(self, document_ids: Collection[str]) -> dict[str, tuple[str, ...]]:
+        """Return the file names of each content, in order."""
+        found: dict[str, tuple[str, ...]] = {}
+        for part in _parts(document_ids):
+            with self._guarded() as connection:
+                rows = connection.execute(
+                    "SELECT document_id, name FROM files WHERE status = 'indexed' AND document_id IN"  # noqa: S608
+                    f" ({_marks(part)}) ORDER BY name",
+                    part,
+                ).fetchall()
+            for document_id, name in rows:
+                found[document_id] = (*found.get(document_id, ()), name)
+        return found
+
+    def document_ids(self, names: Collection[str]) -> tuple[str, ...]:
+        """Return the contents of these files, without repeats."""
+        found: dict[str, None] = {}
+        for part in _parts(names):
+            with self._guarded() as connection:
+                rows = connection.execute(
+                    f"SELECT document_id FROM files WHERE status = 'indexed' AND name IN ({_marks(part)})",  # noqa: S608
+                    part,
+                ).fetchall()
+            found.update(dict.fromkeys(row[0] for row in rows))
+        return tuple(found)
+
+    def known(self, chunk_ids: Collection[str]) -> frozenset[str]:
+        """Return those of the ids that are committed."""
+        found: set[str] = set()
+        for part in _parts(chunk_ids):
+            with self._guarded() as connection:
+                found.update(
+                    row[0]
+                    for row in connection.execute(f"SELECT id FROM chunks WHERE id IN ({_marks(part)})", part)  # noqa: S608
+                )
+        return frozenset(found)
+
+    def chunk_ids(self, document_id: str) -> tuple[str, ...]:
+        """Return the ids of a document's chunks in reading order."""
+        with self._guarded() as connection:
+            rows = connection.execute(
+                "SELECT id FROM chunks WHERE document_id = ? ORDER BY ordinal", (document_id,)
+            ).fetchall()
+        return tuple(row[0] for row in rows)
+
+    def chunks(self, chunk_ids: Sequence[str], *, names: Collection[str] = ()) -> dict[str, Chunk]:
+        """Return the chunks with these ids, whole with their blocks; unknown ids are left out.
+
+        A content with several names gets the first one that is in `names`, else the first one.
+        """
+        rows = []
+        for part in _parts(chunk_ids):
+            with self._guarded() as connection:
+                rows += connection.execute(
+                    "SELECT id, document_id, type, text, header, heading_path, pieces"  # noqa: S608
+                    f" FROM chunks WHERE id IN ({_marks(part)})",
+                    part,
+                ).fetchall()
+        files = self.names({row[1] for row in rows})
+        pieces = {row[0]: [tuple(piece) for piece in json.loads(row[6])] for row in rows}
+        wanted = {(row[1], piece[2]) for row in rows for piece in pieces[row[0]]}
+        blocks = self._blocks(wanted)
+        found = {}
+        for chunk_id, document_id, kind, text, header, path, _ in rows:
+            own = files.get(document_id) or ("",)
+            found[chunk_id] = Chunk(
+                id=chunk_id,
+                document_id=document_id,
+                file=next((name for name in own if name in names), own[0]),
+                text=text,
+                heading_path=tuple(json.loads(path)),
+                pieces=tuple(Piece(p[0], p[1], blocks[document_id, p[2]], p[3]) for p in pieces[chunk_id]),
+                type=BlockType(kind),
+                header=header,
+            )
+        return {chunk_id: found[chunk_id] for chunk_id in chunk_ids if chunk_id in found}
+
+    def _blocks(self, wanted: Collection[tuple[str, int]]) -> dict[tuple[str, int], Block]:
+        with self._guarded() as connection:
+            rows = [
+                (
+                    key,
+                    connection.execute("SELECT body FROM blocks WHERE document_id = ? AND number = ?", key).fetchone(),
+                )
+                for key in wanted
+            ]
+        return {key: _BLOCK.validate_json(row[0]) for key, row in rows if row}
+
+    def blocks(self, document_id: str, *, page: int = 0) -> tuple[Block, ...]:
+        """Return the blocks of a document (of one page when given) in reading order."""
+        with self._guarded() as connection:
+            rows = connection.execute(
+                "SELECT body FROM blocks WHERE document_id = ? AND (? = 0 OR page = ?) ORDER BY number",
+                (document_id, page, page),
+            ).fetchall()
+        return tuple(_BLOCK.validate_json(row[0]) for row in rows)
+
+    def lexical(
+        self, terms: Sequence[str], *, limit: int, document_ids: Collection[str] = ()
+    ) -> list[tuple[str, float]]:
+        """Return (chunk id, BM25 score) of the best chunks with any of the terms, best first, higher is better."""
+        query = " OR ".join('"' + term.replace('"', '""') + '"' for term in dict.fromkeys(terms) if term.strip())
+        if not query:
+            return []
+        own = "" if not document_ids else f" AND chunks.document_id IN ({_marks(document_ids)})"
+        with self._guarded() as connection:
+            rows = connection.execute(
+                "SELECT chunks.id, -lexicon.rank FROM lexicon JOIN chunks ON chunks.row = lexicon.rowid"  # noqa: S608
+                f" WHERE lexicon MATCH ?{own} ORDER BY lexicon.rank LIMIT ?",
+                (query, *document_ids, limit),
+            ).fetchall()
+        return [(row[0], float(row[1])) for row in rows]
+
+
+def _marks(values: Collection[object]) -> str:
+    return ",".join("?" * len(values))
+
+
+def _parts(values: Collection[str]) -> Iterator[tuple[str, ...]]:
+    ordered = tuple(dict.fromkeys(values))
+    for start in range(0, len(ordered), _VARIABLES):
+        yield ordered[start : start + _VARIABLES]

@@ -1,0 +1,339 @@
+"""One build: what is in Files/ becomes pages, blocks, chunks and vectors, file by file, each whole or not at all.
+
+Order of writing for one content: pages as they are parsed, a pending mark, vectors, then one transaction of the
+catalogue that makes it count. A process killed in between leaves at most vectors that nothing refers to, under ids
+that the next build writes again or sweeps.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from build_report import BuildReport, FileReport, Outcome, Progress, Stage
+from catalogue import Catalogue, DocumentRow, FileRow, FileStatus
+from chunker import split_blocks
+from config import Settings
+from errors import CancelledError, CragError, PdfEmptyError, PdfError, PdfUnreadableError
+from pdf_loader import PageResult, dump_page, load_page
+from retriever import search_terms
+from schema import Block, BlockParser, Chunk
+from vector_store import Entry, VectorStore
+
+_logger = logging.getLogger(__name__)
+_BATCH = 128
+_STUMBLES = (PdfError, OSError, ValueError, LookupError, ArithmeticError, RuntimeError, MemoryError)
+
+
+class Embedder(Protocol):
+    """What a build needs of an embedder."""
+
+    @property
+    def name(self) -> str:
+        """Model id."""
+        ...
+
+    @property
+    def dimension(self) -> int:
+        """Length of the vectors."""
+        ...
+
+    def embed_passages(
+        self, texts: Sequence[str], *, progress: Callable[[int, int], None] | None = None
+    ) -> NDArray[np.float32]:
+        """Return L2-normalised vectors `[n, dimension]`."""
+        ...
+
+
+class Loader(Protocol):
+    """What a build needs of a PDF reader."""
+
+    def pages(
+        self, path: Path, *, document_id: str, password: str = "", done: Collection[int] = ()
+    ) -> Iterator[PageResult]:
+        """Yield each page as it is read; pages in `done` are skipped."""
+        ...
+
+    def assemble(self, pages: Sequence[PageResult]) -> tuple[Block, ...]:
+        """Join all pages of a document to blocks in reading order."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFile:
+    """A PDF in the files folder; `stamp` changes when its bytes may have."""
+
+    name: str
+    path: Path
+    stamp: str
+    size: int
+
+
+def scan(folder: Path) -> tuple[FoundFile, ...]:
+    """Return the PDFs directly in `folder`, by name; hidden files and folders are left alone."""
+    if not folder.is_dir():
+        return ()
+    return tuple(
+        FoundFile(path.name, path, stamp(path), path.stat().st_size)
+        for path in sorted(folder.iterdir())
+        if path.suffix.lower() == ".pdf" and not path.name.startswith(".") and path.is_file()
+    )
+
+
+def stamp(path: Path) -> str:
+    """Return size and times of a file: the same as long as nobody wrote it."""
+    status = path.stat()
+    return f"{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}"
+
+
+def content_hash(path: Path) -> str:
+    """Return the id of a file's bytes: the first 32 hexadecimal digits of their SHA-256."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()[:32]
+
+
+class Indexing:
+    """One run over the files folder into one generation's catalogue and vectors."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        catalogue: Catalogue,
+        store: VectorStore,
+        embedder: Embedder,
+        loader: Loader,
+        progress: Callable[[Progress], None] | None = None,
+        cancel: threading.Event | None = None,
+        passwords: Mapping[str, str] | None = None,
+    ) -> None:
+        self._settings = settings
+        self._catalogue = catalogue
+        self._store = store
+        self._embedder = embedder
+        self._loader = loader
+        self._report = progress
+        self._cancel = cancel or threading.Event()
+        self._passwords = passwords or {}
+        self._reports: dict[str, FileReport] = {}
+        self._now = Progress(Stage.SCAN)
+        self._clock = _Clock(0)
+
+    def run(self, folder: Path) -> BuildReport:
+        """Bring the generation up to date with `folder`.
+
+        A file that cannot be read is reported as failed and never stops the others.
+        :raises StoreError: the store fails.
+        :raises ProviderError: the embedder fails; what is done stays done.
+        """
+        started = time.perf_counter()
+        files = scan(folder)
+        self._tell(stage=Stage.SCAN, files=len(files))
+        work = self._sort_out(files)
+        for name in self._catalogue.files().keys() - {file.name for file in files}:
+            self._catalogue.remove_file(name)
+            self._reports[name] = FileReport(name, Outcome.REMOVED)
+        self._sweep(keep=work.keys())
+        self._heal()
+        self._clock = _Clock(sum(names[0].size for names in work.values()))
+        left = self._index_all(work, first=len(files) - len(work))
+        return self._close(started=started, left=left)
+
+    def _sort_out(self, files: Sequence[FoundFile]) -> dict[str, list[FoundFile]]:
+        """Settle what needs no parsing; return the rest as content → its files."""
+        known, contents = self._catalogue.files(), self._catalogue.documents()
+        work: dict[str, list[FoundFile]] = {}
+        for file in files:
+            row = known.get(file.name)
+            try:
+                document_id = row.document_id if row and row.stamp == file.stamp else content_hash(file.path)
+            except OSError as error:
+                self._fail([file], document_id="", error=error)
+                continue
+            if document_id not in contents:
+                work.setdefault(document_id, []).append(file)
+                continue
+            same = row is not None and row.document_id == document_id and row.status is FileStatus.INDEXED
+            if row is None or not same or row.stamp != file.stamp:
+                self._catalogue.put_file(FileRow(file.name, file.stamp, document_id, FileStatus.INDEXED, {}))
+            outcome = Outcome.UNCHANGED if same else Outcome.INDEXED
+            self._reports[file.name] = _file_report(file.name, outcome=outcome, row=contents[document_id])
+        return work
+
+    def _sweep(self, *, keep: Collection[str] = ()) -> None:
+        """Remove the vectors of contents that are not, and will not become, part of the catalogue."""
+        for document_id in self._catalogue.pending() - set(keep):
+            self._store.delete(document_id)
+            self._catalogue.drop_pages(document_id)
+            self._catalogue.clear_pending(document_id)
+
+    def _heal(self) -> None:
+        """Compare vectors with the catalogue when their numbers differ; write what is missing, remove what is not."""
+        pending = sum(len(self._store.digests(document_id)) for document_id in self._catalogue.pending())
+        if self._store.count() == self._catalogue.counts().chunks + pending:
+            return
+        _logger.warning("the vectors do not match the catalogue; repairing")
+        for document_id in self._catalogue.documents():
+            ids = self._catalogue.chunk_ids(document_id)
+            self._write_vectors(tuple(self._catalogue.chunks(ids).values()), document_id=document_id)
+
+    def _index_all(self, work: Mapping[str, Sequence[FoundFile]], *, first: int) -> int:
+        """Index each content; return how many files were not reached because the user stopped."""
+        done = 0
+        for number, (document_id, files) in enumerate(work.items(), start=first + 1):
+            if self._cancel.is_set():
+                break
+            self._tell(file=files[0].name, file_number=number, page=0, pages=0)
+            try:
+                self._index(document_id, files=files)
+            except CancelledError:
+                break
+            except _STUMBLES as error:
+                self._fail(files, document_id=document_id, error=error)
+            done += len(files)
+            self._clock.finish(files[0].size)
+        return sum(map(len, work.values())) - done
+
+    def _index(self, document_id: str, *, files: Sequence[FoundFile]) -> None:
+        started = time.perf_counter()
+        pages = self._parse(document_id, file=files[0])
+        blocks = self._loader.assemble(pages)
+        chunks = split_blocks(
+            blocks,
+            file=files[0].name,
+            chunk_size=self._settings.chunk_size,
+            chunk_overlap=self._settings.chunk_overlap,
+        )
+        if not chunks:
+            raise PdfEmptyError(f"{files[0].name}: no text found", hint="scanned? enable OCR", name=files[0].name)
+        if stamp(files[0].path) != files[0].stamp:
+            raise PdfUnreadableError(
+                f"{files[0].name} changed while it was read",
+                hint="build again",
+                code="file_changed",
+                name=files[0].name,
+            )
+        self._catalogue.mark_pending(document_id)
+        self._write_vectors(chunks, document_id=document_id)
+        row = DocumentRow(
+            document_id,
+            pages=len(pages),
+            chunks=len(chunks),
+            parser=", ".join(sorted({str(page.parser) for page in pages})),
+            ocr_pages=sum(page.parser is BlockParser.OCR for page in pages),
+            seconds=time.perf_counter() - started,
+        )
+        self._catalogue.commit_document(
+            row,
+            files=[FileRow(file.name, file.stamp, document_id, FileStatus.INDEXED, {}) for file in files],
+            blocks=blocks,
+            chunks={chunk: " ".join(search_terms(chunk.embedding_text)) for chunk in chunks},
+        )
+        self._sweep(keep=())
+        for file in files:
+            self._reports[file.name] = _file_report(file.name, outcome=Outcome.INDEXED, row=row)
+
+    def _parse(self, document_id: str, *, file: FoundFile) -> list[PageResult]:
+        kept = {page: load_page(body) for page, body in self._catalogue.pages(document_id).items()}
+        password = self._passwords.get(file.name, "")
+        with closing(
+            self._loader.pages(file.path, document_id=document_id, password=password, done=kept.keys())
+        ) as results:
+            for result in results:
+                self._catalogue.save_page(result.page, document_id=document_id, body=dump_page(result))
+                kept[result.page] = result
+                self._clock.within(file.size, share=0.5 * len(kept) / max(result.total, 1))
+                self._tell(stage=Stage.PARSE, page=len(kept), pages=result.total)
+                self._check()
+        return [kept[page] for page in sorted(kept)]
+
+    def _write_vectors(self, chunks: Sequence[Chunk], *, document_id: str) -> None:
+        """Make the store hold exactly these chunks of the document, embedding only what is not there yet."""
+        wanted = {chunk.id: _entry(chunk) for chunk in chunks}
+        present = self._store.digests(document_id)
+        self._store.delete_ids([key for key in present if key not in wanted])
+        missing = [chunk for chunk in chunks if present.get(chunk.id) != wanted[chunk.id].digest]
+        for start in range(0, len(missing), _BATCH):
+            self._check()
+            batch = missing[start : start + _BATCH]
+            vectors = self._embedder.embed_passages([chunk.embedding_text for chunk in batch])
+            self._store.upsert([wanted[chunk.id] for chunk in batch], vectors=vectors)
+            self._tell(stage=Stage.EMBED, chunks=self._now.chunks + len(batch))
+
+    def _fail(self, files: Sequence[FoundFile], *, document_id: str, error: BaseException) -> None:
+        _logger.warning("a file could not be indexed: %s", type(error).__name__)
+        code = error.code if isinstance(error, CragError) else "pdf_unreadable"
+        detail = {"code": code, "message": str(error)}
+        if isinstance(error, CragError):
+            detail["hint"] = error.hint
+        self._catalogue.drop_pages(document_id)
+        for file in files:
+            self._catalogue.put_file(FileRow(file.name, file.stamp, document_id, FileStatus.FAILED, detail))
+            self._reports[file.name] = FileReport(file.name, Outcome.FAILED, error=detail)
+        self._sweep()
+
+    def _close(self, *, started: float, left: int) -> BuildReport:
+        counts = self._catalogue.counts()
+        self._tell(stage=Stage.DONE)
+        return BuildReport(
+            files=tuple(self._reports[name] for name in sorted(self._reports)),
+            documents=counts.files,
+            pages=counts.pages,
+            chunks=self._store.count() if not left else counts.chunks,
+            failed=counts.failed,
+            seconds=time.perf_counter() - started,
+            stopped=left > 0,
+            left=left,
+        )
+
+    def _check(self) -> None:
+        if self._cancel.is_set():
+            raise CancelledError("the build was stopped", hint="build again to go on")
+
+    def _tell(self, **changes: object) -> None:
+        self._now = replace(self._now, seconds_left=self._clock.seconds_left(), **changes)  # type: ignore[arg-type]
+        if self._report:
+            self._report(self._now)
+
+
+class _Clock:
+    """Estimates the time left from the bytes of the files done."""
+
+    def __init__(self, total: int) -> None:
+        self._started = time.perf_counter()
+        self._total = total
+        self._finished = 0
+        self._partial = 0.0
+
+    def within(self, size: int, *, share: float) -> None:
+        self._partial = size * share
+
+    def finish(self, size: int) -> None:
+        self._finished += size
+        self._partial = 0.0
+
+    def seconds_left(self) -> float | None:
+        done = self._finished + self._partial
+        if not done:
+            return None
+        return max(0.0, (time.perf_counter() - self._started) * (self._total - done) / done)
+
+
+def _entry(chunk: Chunk) -> Entry:
+    digest = hashlib.sha256(chunk.embedding_text.encode()).hexdigest()[:16]
+    return Entry(chunk.id, chunk.document_id, digest)
+
+
+def _file_report(name: str, *, outcome: Outcome, row: DocumentRow) -> FileReport:
+    seconds = 0.0 if outcome is Outcome.UNCHANGED else row.seconds
+    return FileReport(name, outcome, row.pages, row.chunks, row.parser, row.ocr_pages, seconds)
