@@ -1,0 +1,1 @@
+"""Reproducible measurements behind each claim of the README."""
