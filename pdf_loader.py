@@ -1,0 +1,148 @@
+"""PDF → blocks, page by page: MinerU when it is configured, else the text layer, else OCR."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from config import Settings
+from errors import PdfEmptyError, PdfUnreadableError
+from pdf_page import PageResult, dump_page, load_page
+from pdf_structure import assemble
+from pdf_text import read_text_pages
+from schema import Block, BlockParser
+
+__all__ = ["PageResult", "ParsedPdf", "PdfLoader", "block_as_json", "dump_page", "load_page", "parse_pdf"]
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedPdf:
+    """A whole document; `ocr_pages` counts pages read by OCR, `reasons` says why a page was read otherwise."""
+
+    pages: int
+    parser: str
+    blocks: tuple[Block, ...]
+    ocr_pages: int
+    reasons: tuple[tuple[int, str], ...] = ()
+
+
+class PdfLoader:
+    """Reads PDFs with the parser that the settings choose."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+
+    @property
+    def parser(self) -> str:
+        """Name of the parser in use, as people see it."""
+        return "embedded"
+
+    def pages(
+        self, path: Path, *, document_id: str, password: str = "", done: Collection[int] = ()
+    ) -> Iterator[PageResult]:
+        """Yield each page of a PDF as it completes; pages in `done` are left out.
+
+        :raises PdfEncryptedError: a password is needed, or the one given is wrong.
+        :raises PdfUnreadableError: the file is not a PDF, is damaged, or breaks a limit.
+        :raises PdfEmptyError: the file has no bytes or no pages.
+        """
+        check_file(path)
+        for page, _ in read_text_pages(path, document_id=document_id, password=password):
+            if page.total > self.settings.max_pages:
+                raise PdfUnreadableError(
+                    f"{path.name} has {page.total} pages, more than {self.settings.max_pages}",
+                    hint="split it, or raise CRAG_MAX_PAGES",
+                    code="pdf_too_long",
+                    file=path.name,
+                    pages=page.total,
+                    limit=self.settings.max_pages,
+                )
+            if page.page not in done:
+                yield page
+
+    def assemble(self, pages: Sequence[PageResult]) -> tuple[Block, ...]:
+        """Return the blocks of the whole document: joins, running heads, heading tree, captions."""
+        return assemble(pages)
+
+
+def check_file(path: Path) -> None:
+    """Refuse what is plainly no readable PDF before any parser sees it.
+
+    :raises PdfUnreadableError: missing, not readable, or not a PDF.
+    :raises PdfEmptyError: zero bytes.
+    """
+    try:
+        size = path.stat().st_size
+        with path.open("rb") as stream:
+            head = stream.read(1024)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise PdfUnreadableError(
+            f"{path.name}: {reason}",
+            hint="check the file's permissions",
+            code="pdf_no_access",
+            file=path.name,
+            reason=reason,
+        ) from error
+    if size == 0:
+        raise PdfEmptyError(f"{path.name} has no bytes", hint="upload it again", code="pdf_zero_bytes", file=path.name)
+    if b"%PDF-" not in head:
+        raise PdfUnreadableError(
+            f"{path.name} is not a PDF", hint="convert it to PDF", code="pdf_not_pdf", file=path.name
+        )
+
+
+def document_id_of(path: Path) -> str:
+    """Return the id of a document: a hash of its bytes, 16 hex digits."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()[:16]
+
+
+def parse_pdf(path: Path, *, settings: Settings, password: str = "") -> ParsedPdf:
+    """Return the whole document.
+
+    :raises PdfEmptyError: also when no text could be found on any page.
+    """
+    loader = PdfLoader(settings)
+    check_file(path)
+    pages = list(loader.pages(path, document_id=document_id_of(path), password=password))
+    return gather(pages, blocks=loader.assemble(pages), parser=loader.parser, name=path.name)
+
+
+def gather(pages: Sequence[PageResult], *, blocks: tuple[Block, ...], parser: str, name: str) -> ParsedPdf:
+    """Return the summary of a parsed document.
+
+    :raises PdfEmptyError: it has no pages, or no text on them.
+    """
+    if not pages:
+        raise PdfEmptyError(f"{name} has no pages", hint="check the file", code="pdf_no_pages", file=name)
+    if not any(block.text.strip() for block in blocks):
+        raise PdfEmptyError(f"{name}: no text found", hint="is it blank?", code="pdf_no_text", file=name)
+    reasons = tuple((page.page, page.reason) for page in pages if page.reason)
+    ocr = sum(page.parser is BlockParser.OCR for page in pages)
+    return ParsedPdf(len(pages), parser, blocks, ocr, reasons)
+
+
+def block_as_json(block: Block) -> dict[str, Any]:
+    """Return a block as `parse` prints it."""
+    return {
+        "page": block.page,
+        "order": block.order,
+        "type": block.type.value,
+        "level": block.level,
+        "text": block.text,
+        "html": block.html,
+        "heading_path": list(block.heading_path),
+        "bbox": list(block.bbox),
+        "parts": [{"page": part.page, "bbox": list(part.bbox)} for part in block.parts],
+        "angle": block.angle,
+        "parser": block.parser.value,
+        "confidence": block.confidence,
+    }
