@@ -162,10 +162,17 @@ def refine(settings: Settings, options: argparse.Namespace) -> int:
 
 def parse(settings: Settings, options: argparse.Namespace) -> int:
     """Parse one PDF to blocks."""
-    from pdf_loader import parse_pdf
+    from pdf_loader import block_as_json, parse_pdf
 
     parsed = parse_pdf(Path(options.path), settings=settings, password=options.password)
-    _show(parsed.as_json(), options=options, text=terminal.parsed_text)
+    record = {
+        "pages": parsed.pages,
+        "parser": parsed.parser,
+        "ocr_pages": parsed.ocr_pages,
+        "reasons": [{"page": page, "reason": reason} for page, reason in parsed.reasons],
+        "blocks": [block_as_json(block) for block in parsed.blocks],
+    }
+    _show(record, options=options, text=terminal.parsed_text)
     return 0
 
 
