@@ -114,8 +114,9 @@ def _roles(settings: Settings, *, language: Language) -> Iterator[Check]:
 
     for probe in probe_roles(settings):
         detail = " ".join(filter(None, (probe.provider, probe.model, probe.url)))
-        if probe.url:
+        if not probe.ok:
+            lead = translate(f"error.{probe.code}", language=language, **dict(probe.values))
+            detail = f"{lead} {probe.url}".strip()
+        elif probe.url:
             detail += f" ({probe.seconds:.2f} s)"
-        yield Check(
-            f"role {probe.role}", ok=probe.ok, detail=_failure(probe, language=language) or detail, hint=probe.hint
-        )
+        yield Check(f"role {probe.role}", ok=probe.ok, detail=detail, hint=probe.hint)
