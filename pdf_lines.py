@@ -19,8 +19,8 @@ CJK = "\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\
 _CJK_OR_PUNCTUATION = f"{CJK}\u3000-\u3004\u3008-\u303f\uff00-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65“”‘’…—"
 _SPACED = re.compile(f"([{CJK}]) (?=[{CJK}])")
 _ADJACENT = re.compile(f"[{CJK}] ?(?=[{CJK}])")
-_BEFORE_CJK = re.compile(f"[{_CJK_OR_PUNCTUATION}]$")
-_AT_CJK = re.compile(f"^[{_CJK_OR_PUNCTUATION}]")
+_BEFORE_CJK = re.compile(f"[{_CJK_OR_PUNCTUATION}][\"')\\]]*$")
+_AT_CJK = re.compile(f"^[\"'(\\[]*[{_CJK_OR_PUNCTUATION}]")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u00ad\u200b-\u200f\u2028-\u202e\u2060\ufeff\ufffe\uffff]")
 _SPACES = re.compile(r"[ \t\r\n\u00a0\u2000-\u200a\u202f\u3000]+")
 _HYPHENATED = re.compile(r"([^\W\d_]+)[-\u2010]$")
@@ -185,7 +185,7 @@ def merge_row(row: Sequence[TextLine], *, reach: float = 1e9) -> list[TextLine]:
             if gap < reach * max(last.size, line.size):
                 close = gap < 0.12 * min(last.size, line.size)
                 between = "" if close else joint(last.text, line.text)[1]
-                if gap > 0.6 * line.size and not between:
+                if gap > 0.9 * line.size and not between:
                     between = " "
                 heavy = last if len(last.text) >= len(line.text) else line
                 merged[-1] = replace(
