@@ -204,7 +204,7 @@ class Catalogue:
         """Return every known file by name, in order of names."""
         with self._guarded() as connection:
             rows = connection.execute("SELECT name, stamp, document_id, status, error FROM files ORDER BY name")
-            return {row[0]: FileRow(*row[:3], FileStatus(row[3]), json.loads(row[4])) for row in rows}
+            return {row[0]: FileRow(row[0], row[1], row[2], FileStatus(row[3]), json.loads(row[4])) for row in rows}
 
     def documents(self) -> dict[str, DocumentRow]:
         """Return every committed content by id."""

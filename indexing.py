@@ -12,7 +12,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -25,7 +24,7 @@ from catalogue import Catalogue, DocumentRow, FileRow, FileStatus
 from chunker import split_blocks
 from config import Settings
 from errors import CancelledError, CragError, PdfEmptyError, PdfError, PdfUnreadableError
-from pdf_loader import PageResult, dump_page, load_page
+from pdf_loader import PageResult, document_id_of, dump_page, load_page
 from retriever import search_terms
 from schema import Block, BlockParser, Chunk
 from vector_store import Entry, VectorStore
@@ -96,10 +95,12 @@ def stamp(path: Path) -> str:
     return f"{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}"
 
 
-def content_hash(path: Path) -> str:
-    """Return the id of a file's bytes: the first 32 hexadecimal digits of their SHA-256."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()[:32]
+def sweep(catalogue: Catalogue, *, store: VectorStore, keep: Collection[str] = ()) -> None:
+    """Remove the vectors and kept pages of contents that are not, and (unless in `keep`) will not become, committed."""
+    for document_id in catalogue.pending() - set(keep):
+        store.delete(document_id)
+        catalogue.drop_pages(document_id)
+        catalogue.clear_pending(document_id)
 
 
 class Indexing:
@@ -126,6 +127,7 @@ class Indexing:
         self._cancel = cancel or threading.Event()
         self._passwords = passwords or {}
         self._reports: dict[str, FileReport] = {}
+        self._waiting: set[str] = set()
         self._now = Progress(Stage.SCAN)
         self._clock = _Clock(0)
 
@@ -143,7 +145,8 @@ class Indexing:
         for name in self._catalogue.files().keys() - {file.name for file in files}:
             self._catalogue.remove_file(name)
             self._reports[name] = FileReport(name, Outcome.REMOVED)
-        self._sweep(keep=work.keys())
+        self._waiting = set(work)
+        sweep(self._catalogue, store=self._store, keep=self._waiting)
         self._heal()
         self._clock = _Clock(sum(names[0].size for names in work.values()))
         left = self._index_all(work, first=len(files) - len(work))
@@ -156,7 +159,7 @@ class Indexing:
         for file in files:
             row = known.get(file.name)
             try:
-                document_id = row.document_id if row and row.stamp == file.stamp else content_hash(file.path)
+                document_id = row.document_id if row and row.stamp == file.stamp else document_id_of(file.path)
             except OSError as error:
                 self._fail([file], document_id="", error=error)
                 continue
@@ -169,13 +172,6 @@ class Indexing:
             outcome = Outcome.UNCHANGED if same else Outcome.INDEXED
             self._reports[file.name] = _file_report(file.name, outcome=outcome, row=contents[document_id])
         return work
-
-    def _sweep(self, *, keep: Collection[str] = ()) -> None:
-        """Remove the vectors of contents that are not, and will not become, part of the catalogue."""
-        for document_id in self._catalogue.pending() - set(keep):
-            self._store.delete(document_id)
-            self._catalogue.drop_pages(document_id)
-            self._catalogue.clear_pending(document_id)
 
     def _heal(self) -> None:
         """Compare vectors with the catalogue when their numbers differ; write what is missing, remove what is not."""
@@ -193,6 +189,7 @@ class Indexing:
         for number, (document_id, files) in enumerate(work.items(), start=first + 1):
             if self._cancel.is_set():
                 break
+            self._waiting.discard(document_id)
             self._tell(file=files[0].name, file_number=number, page=0, pages=0)
             try:
                 self._index(document_id, files=files)
@@ -239,22 +236,19 @@ class Indexing:
             blocks=blocks,
             chunks={chunk: " ".join(search_terms(chunk.embedding_text)) for chunk in chunks},
         )
-        self._sweep(keep=())
+        sweep(self._catalogue, store=self._store, keep=self._waiting)
         for file in files:
             self._reports[file.name] = _file_report(file.name, outcome=Outcome.INDEXED, row=row)
 
     def _parse(self, document_id: str, *, file: FoundFile) -> list[PageResult]:
         kept = {page: load_page(body) for page, body in self._catalogue.pages(document_id).items()}
         password = self._passwords.get(file.name, "")
-        with closing(
-            self._loader.pages(file.path, document_id=document_id, password=password, done=kept.keys())
-        ) as results:
-            for result in results:
-                self._catalogue.save_page(result.page, document_id=document_id, body=dump_page(result))
-                kept[result.page] = result
-                self._clock.within(file.size, share=0.5 * len(kept) / max(result.total, 1))
-                self._tell(stage=Stage.PARSE, page=len(kept), pages=result.total)
-                self._check()
+        for result in self._loader.pages(file.path, document_id=document_id, password=password, done=frozenset(kept)):
+            self._catalogue.save_page(result.page, document_id=document_id, body=dump_page(result))
+            kept[result.page] = result
+            self._clock.within(file.size, share=0.5 * len(kept) / max(result.total, 1))
+            self._tell(stage=Stage.PARSE, page=len(kept), pages=result.total)
+            self._check()
         return [kept[page] for page in sorted(kept)]
 
     def _write_vectors(self, chunks: Sequence[Chunk], *, document_id: str) -> None:
@@ -280,7 +274,7 @@ class Indexing:
         for file in files:
             self._catalogue.put_file(FileRow(file.name, file.stamp, document_id, FileStatus.FAILED, detail))
             self._reports[file.name] = FileReport(file.name, Outcome.FAILED, error=detail)
-        self._sweep()
+        sweep(self._catalogue, store=self._store, keep=self._waiting)
 
     def _close(self, *, started: float, left: int) -> BuildReport:
         counts = self._catalogue.counts()

@@ -138,7 +138,7 @@ class ChromaStore:
         where: dict[str, Any] | None = {"document_id": {"$in": list(document_ids)}} if document_ids else None
         with self._guarded():
             found = self._collection.query(
-                query_embeddings=[vector], n_results=limit, include=["distances"], where=where
+                query_embeddings=vector[np.newaxis], n_results=limit, include=["distances"], where=where
             )
         distances = (found["distances"] or [[]])[0]
         return [(key, 1.0 - float(distance)) for key, distance in zip(found["ids"][0], distances, strict=True)]
@@ -160,7 +160,7 @@ class ChromaStore:
 
     def close(self) -> None:
         """Close the client."""
-        self._client.close()
+        getattr(self._client, "close", lambda: None)()
 
 
 @contextmanager

@@ -1,0 +1,193 @@
+"""Generations of a knowledge base: a catalogue file and a collection each, and the note that says which one answers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from bases import Base
+from catalogue import Catalogue
+from config import Settings
+from errors import EmbeddingMismatchError, StoreError
+from indexing import Embedder
+from vector_store import VectorStore, open_vector_store
+
+_logger = logging.getLogger(__name__)
+_MODEL = ("embedder", "dimension")
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """One opened generation."""
+
+    number: int
+    catalogue: Catalogue
+    store: VectorStore
+
+    def signature(self) -> dict[str, Any]:
+        """Return what it was built with: embedder, dimension, chunk_size, chunk_overlap."""
+        return dict(json.loads(self.catalogue.meta("signature") or "{}"))
+
+    def close(self) -> None:
+        """Close both files."""
+        self.catalogue.close()
+        self.store.close()
+
+
+class Generations:
+    """The generations in one knowledge base's folder; whoever writes holds the build lock."""
+
+    def __init__(self, settings: Settings, *, base: Base, embedder: Embedder) -> None:
+        self._settings = settings
+        self._base = base
+        self._embedder = embedder
+
+    def current(self) -> int:
+        """Return the number of the generation that answers; 0 when nothing was ever built.
+
+        :raises StoreError: the note cannot be read.
+        """
+        note = self._base.folder / "current"
+        try:
+            return int(note.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return 0
+        except (OSError, ValueError) as error:
+            raise StoreError(
+                f"{note}: {error}", hint="rebuild", code="store_damaged", path=note, reason=error
+            ) from error
+
+    def switch(self, number: int) -> None:
+        """Let another generation answer, in one step."""
+        written = self._base.folder / "current.new"
+        written.write_text(str(number), encoding="utf-8")
+        written.replace(self._base.folder / "current")
+
+    def open(self, number: int) -> Generation:
+        """Open a generation's catalogue and collection.
+
+        :raises StoreError: either cannot be opened.
+        """
+        catalogue = Catalogue(self._path(number))
+        try:
+            return Generation(number, catalogue, self._open_store(number))
+        except StoreError:
+            catalogue.close()
+            raise
+
+    def prepare(self, current: int, *, rebuild: bool) -> int:
+        """Return the generation a build is to work on, made ready for this embedder and chunking.
+
+        A rebuild that was stopped is gone on with when it was begun with the same settings.
+        :raises EmbeddingMismatchError: the current one was built with others, and this is no rebuild.
+        """
+        number = current + 1 if rebuild or not current else current
+        signature = self.signature()
+        found = self._noted(number)
+        if found and found != signature and number == current:
+            raise self.mismatch(found)
+        if found != signature:
+            self.remove(number)
+            catalogue = Catalogue(self._path(number))
+            catalogue.set_meta(signature=json.dumps(signature))
+            catalogue.close()
+        if not current:
+            self.switch(number)
+        return number
+
+    def _noted(self, number: int) -> dict[str, Any]:
+        if not self._path(number).exists():
+            return {}
+        catalogue = Catalogue(self._path(number))
+        try:
+            return dict(json.loads(catalogue.meta("signature") or "{}"))
+        finally:
+            catalogue.close()
+
+    def signature(self) -> dict[str, Any]:
+        """Return what a build with the present settings depends on."""
+        return {
+            "embedder": self._embedder.name,
+            "dimension": self._embedder.dimension,
+            "chunk_size": self._settings.chunk_size,
+            "chunk_overlap": self._settings.chunk_overlap,
+        }
+
+    def mismatch_of(self, found: Mapping[str, Any]) -> str:
+        """Return what differs from the present settings: "embedder", "chunking", or "" when nothing does."""
+        mine = self.signature()
+        if any(found.get(name) != mine[name] for name in _MODEL):
+            return "embedder"
+        return "chunking" if found != mine else ""
+
+    def mismatch(self, found: Mapping[str, Any]) -> EmbeddingMismatchError:
+        """Return the error that says what differs from the present settings."""
+        mine = self.signature()
+        changes = ", ".join(f"{key}: {found.get(key)} → {mine[key]}" for key in mine if found.get(key) != mine[key])
+        return EmbeddingMismatchError(
+            f"{self._base.name} was built with other settings ({changes})",
+            hint="rebuild the knowledge base, or set them back",
+            code="embedding_mismatch" if self.mismatch_of(found) == "embedder" else "chunking_changed",
+            name=self._base.name,
+            changes=changes,
+        )
+
+    def sound(self, number: int) -> bool:
+        """Tell whether a generation can be opened and read."""
+        try:
+            generation = self.open(number)
+        except StoreError:
+            return False
+        try:
+            generation.catalogue.counts()
+            generation.store.count()
+        except StoreError:
+            return False
+        finally:
+            generation.close()
+        return True
+
+    def set_aside(self) -> Path:
+        """Move a damaged store out of the way, never deleting it; return where it is now."""
+        folder = self._base.folder
+        aside = folder / f"damaged-{datetime.now(UTC):%Y%m%d-%H%M%S-%f}"
+        aside.mkdir()
+        _logger.warning("the store cannot be read and was set aside in %s", aside.name)
+        for path in (*folder.glob("catalogue-*"), folder / "chroma", folder / "current"):
+            if path.exists():
+                path.rename(aside / path.name)
+        return aside
+
+    def remove_others(self, kept: int) -> None:
+        """Remove every generation but one."""
+        for path in self._base.folder.glob("catalogue-*.sqlite3"):
+            number = int(path.stem.removeprefix("catalogue-"))
+            if number != kept:
+                self.remove(number)
+
+    def remove(self, number: int) -> None:
+        """Remove one generation, collection first, so that what is left of a killed removal is found again."""
+        store = self._open_store(number)
+        store.drop()
+        store.close()
+        for suffix in ("-wal", "-shm", ""):
+            path = self._path(number)
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+    def _path(self, number: int) -> Path:
+        return self._base.folder / f"catalogue-{number}.sqlite3"
+
+    def _open_store(self, number: int) -> VectorStore:
+        key = hashlib.sha256(f"{self._base.id()}/{number}".encode()).hexdigest()[:24]
+        return open_vector_store(
+            self._settings,
+            folder=self._base.folder / "chroma",
+            collection=f"kb_{key}",
+            dimension=self._embedder.dimension,
+        )
