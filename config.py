@@ -130,6 +130,7 @@ class Settings(BaseSettings):
     web_blocked: Names = ()
     web_authorities: Names = ()
     searxng_url: str = ""
+    wikipedia_url: str = Field("https://{language}.wikipedia.org", description="{language} becomes zh or en")
     tavily_url: str = "https://api.tavily.com"
     tavily_api_key: SecretStr = Field(
         SecretStr(""), validation_alias=AliasChoices("TAVILY_API_KEY", "CRAG_TAVILY_API_KEY")

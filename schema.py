@@ -319,8 +319,20 @@ class SearchMode(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class SearchAttempt:
+    """One provider asked: how many results it gave, or how it failed (a key under `search.`)."""
+
+    provider: str
+    results: int = 0
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class SearchReport:
-    """What the web search did: the exact queries, the addresses visited, what came back, why it failed."""
+    """What the web search did: the exact queries, the addresses visited, what came back, why it failed.
+
+    `error` is in the question's language, `error_code` its key under `search.`.
+    """
 
     mode: SearchMode
     queries: tuple[str, ...] = ()
@@ -329,6 +341,8 @@ class SearchReport:
     provider: str = ""
     error: str = ""
     usage: Usage = Usage()
+    error_code: str = ""
+    attempts: tuple[SearchAttempt, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,265 @@
+"""Knowledge searching (paper, section 4.5): keywords → provider → pages → documents for the evaluator.
+
+Only the question leaves this machine, as at most three keywords. Nothing here raises: no provider, no result and
+every failure end in a report that says so, and the pipeline goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from threading import Lock
+
+from config import Settings
+from errors import (
+    ConfigurationError,
+    CragError,
+    ProviderAuthError,
+    ProviderRateLimitError,
+    ProviderResponseError,
+    ProviderUnavailableError,
+)
+from i18n import Language, translate
+from keywords import KeywordRewriter, Keywords, extract_keywords
+from schema import Document, Origin, SearchAttempt, SearchMode, SearchReport
+from web_cache import build_cache
+from web_fetch import FetchProblem, Page, PageFetcher, Section
+from web_index import best_passages
+from web_providers import WebProvider, build_providers
+from web_results import WebResult, order_results
+from web_text import split_text
+
+PROVIDER_SHARE = 0.4
+"""Share of the time budget that one provider may use; pages need the rest."""
+MAX_DOCUMENTS = 10
+COOL_DOWN_SECONDS = 60.0
+"""How long a provider that asked to slow down is left alone."""
+
+logger = logging.getLogger(__name__)
+
+
+class WebSearcher:
+    """Searches with the question alone; one for all sessions of a process."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        providers: Sequence[WebProvider] | None = None,
+        rewriter: KeywordRewriter | None = None,
+        allowed_hosts: Collection[str] = frozenset(),
+    ) -> None:
+        """Use the providers of the settings unless others are given; `allowed_hosts` are for loopback tests only."""
+        self._settings = settings
+        self._providers = providers
+        self._rewriter = rewriter
+        self._fetcher = PageFetcher(settings, allowed_hosts=allowed_hosts)
+        self._cache = build_cache(settings)
+        self._pace = _Pace()
+
+    def queries(self, question: str, *, language: Language) -> tuple[str, ...]:
+        """Return what a search for the question would send, without sending it."""
+        words = self._keywords(question, language=language).words
+        return (" ".join(words),) if words else ()
+
+    def search(self, question: str, *, language: Language) -> SearchReport:
+        """Return the documents found on the web for a question; what went wrong is in the report.
+
+        With the mode OFF nothing is done. The report's error is in the question's language.
+        """
+        if self._settings.web_search is SearchMode.OFF:
+            return SearchReport(SearchMode.OFF)
+        run = _Run(question, language=language, deadline=time.monotonic() + self._settings.web_budget)
+        try:
+            providers = build_providers(self._settings) if self._providers is None else self._providers
+        except ConfigurationError as error:
+            return run.failed("configuration", setting=str(error.values.get("name", "")))
+        keywords = self._keywords(question, language=language)
+        run.report = replace(run.report, usage=keywords.usage)
+        if not keywords.words:
+            return run.failed("no_keywords")
+        if not providers:
+            return run.failed("no_provider")
+        found = self._ask_providers(run, providers=providers, query=" ".join(keywords.words))
+        if not found:
+            return run.report
+        urls = tuple(result.url for result in found)
+        return replace(run.report, urls=urls, documents=self._documents(run, results=found))
+
+    def _keywords(self, question: str, *, language: Language) -> Keywords:
+        return extract_keywords(question, language=language, rewriter=self._rewriter)
+
+    def _ask_providers(self, run: _Run, *, providers: Sequence[WebProvider], query: str) -> list[WebResult]:
+        """Results of the first provider that has any; each attempt is noted in the report."""
+        for provider in providers:
+            asked = run.question if provider.local else query
+            run.report = replace(
+                run.report, provider=provider.name, queries=tuple(dict.fromkeys((*run.report.queries, asked)))
+            )
+            results, error = self._ask(provider, query=asked, run=run)
+            ordered = order_results(
+                results, authorities=self._settings.web_authorities, blocked=self._settings.web_blocked
+            )
+            attempt = SearchAttempt(provider.name, results=len(ordered), error=error)
+            run.report = replace(run.report, attempts=(*run.report.attempts, attempt))
+            if ordered:
+                return ordered[:MAX_DOCUMENTS]
+        if all(attempt.error for attempt in run.report.attempts):
+            run.failed(run.report.attempts[-1].error)
+        return []
+
+    def _ask(self, provider: WebProvider, *, query: str, run: _Run) -> tuple[list[WebResult], str]:
+        """Results of one provider, from the cache if they are there, and the kind of failure if it failed."""
+        key = json.dumps(["results", provider.name, run.language, self._settings.web_results, query])
+        if not provider.local and (kept := self._cache.get(key)) is not None:
+            return [WebResult(**row) for row in json.loads(kept)], ""
+        seconds = min(self._settings.web_budget * PROVIDER_SHARE, run.left)
+        if not self._pace.enter(provider, patience=seconds):
+            return [], "rate_limit"
+        limit = MAX_DOCUMENTS if provider.local else self._settings.web_results
+        executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="web-provider")
+        future = executor.submit(provider.find, query, language=run.language, limit=limit)
+        executor.shutdown(wait=False)
+        try:
+            error = future.exception(timeout=min(seconds, run.left))
+        except FutureTimeoutError:
+            return [], "timeout"
+        if error is not None:
+            logger.warning("web provider %s: %s", provider.name, type(error).__name__)
+            if isinstance(error, ProviderRateLimitError):
+                self._pace.rest(provider)
+            return [], _kind(error)
+        results = future.result()
+        if results and not provider.local:
+            self._cache.put(key, text=json.dumps([asdict(result) for result in results], ensure_ascii=False))
+        return results, ""
+
+    def _documents(self, run: _Run, *, results: list[WebResult]) -> tuple[Document, ...]:
+        """Passages of the pages, best pages first, at most `MAX_DOCUMENTS`, no text twice."""
+        pages = self._pages(run, urls=[result.url for result in results if not result.text])
+        share = max(2, MAX_DOCUMENTS // len(results))
+        found: dict[str, Document] = {}
+        for result in results:
+            for document in self._passages(result, page=pages.get(result.url), question=run.question, limit=share):
+                found.setdefault(document.text, document)
+        return tuple(
+            replace(document, rank=rank) for rank, document in enumerate(list(found.values())[:MAX_DOCUMENTS], start=1)
+        )
+
+    def _passages(self, result: WebResult, *, page: Page | None, question: str, limit: int) -> list[Document]:
+        """The passages of a page nearest to the question; the snippet when the page has no text."""
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        if page is None or not page.sections:
+            page = Page(result.url, sections=(Section(result.text or result.snippet),), fetched_at=now)
+        title = result.title or page.title or result.url
+        pieces = [
+            (piece, section.anchor)
+            for section in page.sections
+            for piece in split_text(section.text, size=self._settings.chunk_size)
+        ]
+        anchors = dict(reversed(pieces))
+        chosen = best_passages([piece for piece, _ in pieces], question=question, limit=limit)
+        return [
+            Document(
+                text=piece,
+                origin=Origin.WEB,
+                rank=0,
+                heading_path=(title,),
+                url=result.url.split("#")[0] + anchors[piece] if anchors[piece] else result.url,
+                title=title,
+                fetched_at=page.fetched_at,
+            )
+            for piece in chosen
+        ]
+
+    def _pages(self, run: _Run, *, urls: list[str]) -> dict[str, Page]:
+        """Pages by address, from the cache or fetched now."""
+        pages: dict[str, Page] = {}
+        for url in urls:
+            if (kept := self._cache.get(f"page {run.language} {url}")) is not None:
+                pages[url] = _loaded(kept)
+        missing = [url for url in urls if url not in pages]
+        if missing:
+            for page in self._fetcher.fetch(missing, language=run.language, deadline=run.deadline):
+                pages[page.url] = page
+                if page.problem.lasting:
+                    key = f"page {run.language} {page.url}"
+                    self._cache.put(key, text=json.dumps(asdict(page), ensure_ascii=False))
+        return pages
+
+
+@dataclass(slots=True)
+class _Run:
+    """One search: what it may still take, and the report so far."""
+
+    question: str
+    language: Language
+    deadline: float
+    report: SearchReport = SearchReport(SearchMode.AUTO)
+
+    @property
+    def left(self) -> float:
+        return max(0.0, self.deadline - time.monotonic())
+
+    def failed(self, code: str, **values: object) -> SearchReport:
+        """Note why the search failed, in the question's language, and return the report."""
+        error = translate(f"search.{code}", language=self.language, **values)
+        self.report = replace(self.report, error=error, error_code=code)
+        return self.report
+
+
+@dataclass(slots=True)
+class _Pace:
+    """When each provider may be asked again."""
+
+    ready: dict[str, float] = field(default_factory=dict)
+    lock: Lock = field(default_factory=Lock)
+
+    def enter(self, provider: WebProvider, *, patience: float) -> bool:
+        """Wait for the provider's turn; False when it would not come within `patience` seconds."""
+        with self.lock:
+            now = time.monotonic()
+            turn = max(now, self.ready.get(provider.name, 0.0))
+            if turn - now > patience:
+                return False
+            self.ready[provider.name] = turn + provider.interval
+        time.sleep(turn - now)
+        return True
+
+    def rest(self, provider: WebProvider) -> None:
+        """Leave a provider alone that asked to slow down."""
+        with self.lock:
+            self.ready[provider.name] = time.monotonic() + COOL_DOWN_SECONDS
+
+
+def build_searcher(settings: Settings, *, rewriter: KeywordRewriter | None = None) -> WebSearcher:
+    """Return the searcher of the settings; `rewriter` is the language model that makes keywords, if there is one."""
+    return WebSearcher(settings, rewriter=rewriter)
+
+
+def _kind(error: BaseException) -> str:
+    """The words under `search.` for a provider's failure."""
+    match error:
+        case ProviderRateLimitError():
+            return "rate_limit"
+        case ProviderAuthError():
+            return "auth"
+        case ProviderResponseError():
+            return "response"
+        case ProviderUnavailableError():
+            return "unavailable"
+        case CragError():
+            return "failed"
+    return "failed"
+
+
+def _loaded(text: str) -> Page:
+    values = json.loads(text)
+    sections = tuple(Section(**section) for section in values.pop("sections"))
+    return Page(**{**values, "sections": sections, "problem": FetchProblem(values["problem"])})
