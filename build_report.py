@@ -33,6 +33,11 @@ class Progress:
     chunks: int = 0
     seconds_left: float | None = None
 
+    @property
+    def number(self) -> int:
+        """Short for `file_number`."""
+        return self.file_number
+
 
 class Outcome(StrEnum):
     """What a build did with a file."""

@@ -14,8 +14,8 @@ from typing import Any
 from bases import Base
 from catalogue import Catalogue
 from config import Settings
+from embeddings import Embedder
 from errors import EmbeddingMismatchError, StoreError
-from indexing import Embedder
 from vector_store import VectorStore, open_vector_store
 
 _logger = logging.getLogger(__name__)

@@ -16,13 +16,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from build_report import BuildReport, FileReport, Outcome, Progress, Stage
 from catalogue import Catalogue, DocumentRow, FileRow, FileStatus
 from chunker import split_blocks
 from config import Settings
+from embeddings import Embedder
 from errors import CancelledError, CragError, PdfEmptyError, PdfError, PdfUnreadableError
 from pdf_loader import PageResult, document_id_of, dump_page, load_page
 from retriever import search_terms
@@ -32,26 +30,6 @@ from vector_store import Entry, VectorStore
 _logger = logging.getLogger(__name__)
 _BATCH = 128
 _STUMBLES = (PdfError, OSError, ValueError, LookupError, ArithmeticError, RuntimeError, MemoryError)
-
-
-class Embedder(Protocol):
-    """What a build needs of an embedder."""
-
-    @property
-    def name(self) -> str:
-        """Model id."""
-        ...
-
-    @property
-    def dimension(self) -> int:
-        """Length of the vectors."""
-        ...
-
-    def embed_passages(
-        self, texts: Sequence[str], *, progress: Callable[[int, int], None] | None = None
-    ) -> NDArray[np.float32]:
-        """Return L2-normalised vectors `[n, dimension]`."""
-        ...
 
 
 class Loader(Protocol):

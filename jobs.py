@@ -1,7 +1,7 @@
-"""Long work in a thread of its own, with a plain state that any number of pages may read, and a stop.
+"""A build in a thread of its own, with a plain state that any number of pages may read, and a stop.
 
-One job per key (a knowledge base): starting it twice gives the one that runs. Whoever shows it holds `Jobs` for the
-life of the process and polls `Job.state`; the thread knows nothing of pages.
+Whoever shows it holds one `BuildJob` per knowledge base for the life of the process and polls it; the thread knows
+nothing of pages, and ends with the process: a build that is cut off goes on at the next one.
 """
 
 from __future__ import annotations
@@ -9,108 +9,111 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
 
+from build_report import BuildReport, Progress
 from errors import CragError
+from knowledge_base import KnowledgeBase
 
 _logger = logging.getLogger(__name__)
-ProgressT = TypeVar("ProgressT")
-ResultT = TypeVar("ResultT")
-Work = Callable[[Callable[[ProgressT], None], threading.Event], ResultT]
-"""Takes where to report progress and an event that asks it to stop; returns the result."""
 
 
 @dataclass(frozen=True, slots=True)
-class JobState(Generic[ProgressT, ResultT]):
-    """One moment of a job; times are seconds since the epoch. Running until `result` or `error` is there."""
+class JobState:
+    """One moment of a job; `started` and `finished` are seconds since the epoch."""
 
-    started: float
-    progress: ProgressT | None = None
+    running: bool = False
     stopping: bool = False
-    result: ResultT | None = None
+    progress: Progress | None = None
+    report: BuildReport | None = None
     error: CragError | None = None
-    finished: float | None = None
-
-    @property
-    def running(self) -> bool:
-        """Tell whether the work goes on."""
-        return self.finished is None
-
-    @property
-    def seconds(self) -> float:
-        """Return how long it has run, or ran."""
-        return (self.finished or time.time()) - self.started
+    started: float = 0.0
+    finished: float = 0.0
 
 
-class Job(Generic[ProgressT, ResultT]):
-    """Work that runs in a thread which ends with the process."""
+class BuildJob:
+    """The one build of a knowledge base in this process; safe to use from any thread."""
 
-    def __init__(self, work: Work[ProgressT, ResultT], *, name: str) -> None:
-        self._work = work
-        self._cancel = threading.Event()
+    def __init__(self, knowledge_base: KnowledgeBase) -> None:
+        self.knowledge_base = knowledge_base
         self._lock = threading.Lock()
-        self._state: JobState[ProgressT, ResultT] = JobState(started=time.time())
-        self._thread = threading.Thread(target=self._run, name=f"job {name}", daemon=True)
-        self._thread.start()
+        self._state = JobState()
+        self._cancel = threading.Event()
+        self._thread: threading.Thread | None = None
 
     @property
-    def state(self) -> JobState[ProgressT, ResultT]:
-        """Return the present state."""
+    def state(self) -> JobState:
+        """Everything at one moment."""
         with self._lock:
             return self._state
 
-    def stop(self) -> None:
-        """Ask the work to stop; it does so at its next safe point."""
-        self._cancel.set()
-        self._change(stopping=True)
+    @property
+    def running(self) -> bool:
+        """Whether a build goes on."""
+        return self.state.running
 
-    def wait(self, timeout: float | None = None) -> JobState[ProgressT, ResultT]:
-        """Wait for the end (at most `timeout` seconds) and return the state."""
-        self._thread.join(timeout)
+    @property
+    def stopping(self) -> bool:
+        """Whether the running build was asked to stop."""
+        return self.state.stopping
+
+    @property
+    def progress(self) -> Progress | None:
+        """Where the running build stands."""
+        return self.state.progress
+
+    @property
+    def report(self) -> BuildReport | None:
+        """What the last build did; None while one runs or when it failed."""
+        return self.state.report
+
+    @property
+    def error(self) -> CragError | None:
+        """Why the last build failed as a whole."""
+        return self.state.error
+
+    def start(self, *, rebuild: bool = False, passwords: Mapping[str, str] | None = None) -> bool:
+        """Start a build; return False, and change nothing, when one runs already."""
+        with self._lock:
+            if self._state.running:
+                return False
+            self._cancel = threading.Event()
+            self._state = JobState(running=True, started=time.time())
+            self._thread = threading.Thread(
+                target=self._run,
+                kwargs={"rebuild": rebuild, "passwords": dict(passwords or {}), "cancel": self._cancel},
+                name="build",
+                daemon=True,
+            )
+            self._thread.start()
+            return True
+
+    def stop(self) -> None:
+        """Ask the running build to stop; it does so within a page."""
+        self._cancel.set()
+        with self._lock:
+            if self._state.running:
+                self._state = replace(self._state, stopping=True)
+
+    def wait(self, timeout: float | None = None) -> JobState:
+        """Wait for the end, at most `timeout` seconds; return the state then."""
+        if self._thread:
+            self._thread.join(timeout)
         return self.state
 
-    def _run(self) -> None:
+    def _run(self, *, rebuild: bool, passwords: Mapping[str, str], cancel: threading.Event) -> None:
+        report, failure = None, None
         try:
-            result = self._work(lambda progress: self._change(progress=progress), self._cancel)
+            report = self.knowledge_base.build(rebuild=rebuild, progress=self._note, cancel=cancel, passwords=passwords)
         except CragError as error:
-            self._change(error=error, finished=time.time())
+            failure = error
         except BaseException as error:
-            _logger.exception("a job failed")
-            internal = CragError(f"{type(error).__name__}: {error}", hint="see the log")
-            self._change(error=internal, finished=time.time())
-        else:
-            self._change(result=result, finished=time.time())
-
-    def _change(self, **changes: object) -> None:
+            _logger.exception("a build ended with an error nobody expected")
+            failure = CragError(f"{type(error).__name__}: {error}", hint="see the log")
         with self._lock:
-            self._state = replace(self._state, **changes)  # type: ignore[arg-type]
+            self._state = JobState(report=report, error=failure, started=self._state.started, finished=time.time())
 
-
-class Jobs(Generic[ProgressT, ResultT]):
-    """The jobs of a process, at most one running per key; the last one of a key stays to be read."""
-
-    def __init__(self) -> None:
-        self._jobs: dict[str, Job[ProgressT, ResultT]] = {}
-        self._lock = threading.Lock()
-
-    def start(self, key: str, *, work: Work[ProgressT, ResultT]) -> Job[ProgressT, ResultT]:
-        """Start work, or return the job of this key that still runs."""
+    def _note(self, progress: Progress) -> None:
         with self._lock:
-            job = self._jobs.get(key)
-            if job is None or not job.state.running:
-                job = self._jobs[key] = Job(work, name=key)
-            return job
-
-    def get(self, key: str) -> Job[ProgressT, ResultT] | None:
-        """Return the running or last job of a key."""
-        with self._lock:
-            return self._jobs.get(key)
-
-    def dismiss(self, key: str) -> None:
-        """Forget a finished job; a running one stays."""
-        with self._lock:
-            job = self._jobs.get(key)
-            if job and not job.state.running:
-                del self._jobs[key]
+            self._state = replace(self._state, progress=progress)

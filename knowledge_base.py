@@ -20,9 +20,10 @@ from build_lock import holder, writing
 from build_report import BuildReport, FileReport, Outcome, Progress
 from catalogue import Counts
 from config import Settings
+from embeddings import Embedder
 from errors import StoreError
 from generations import Generation, Generations
-from indexing import Embedder, Indexing, Loader, scan, sweep
+from indexing import Indexing, Loader, scan, sweep
 from listing import DocumentInfo, Status, list_documents
 from retriever import search_terms
 from schema import Block, Chunk
