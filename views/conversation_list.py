@@ -1,0 +1,110 @@
+"""The list of conversations: open, rename, delete, export; and what was learned from judged answers."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from conversation_export import labelled_lines, to_json, to_markdown
+from conversations import Conversation
+from views.markup import plain_markdown
+from views.resources import conversations
+from views.session import language, open_conversation, owner, use_conversation, words
+
+SHOWN = 15
+
+
+def draw_conversations() -> None:
+    """Draw the list in the sidebar."""
+    st.button(
+        words("new_conversation"),
+        icon=":material/add_comment:",
+        key="new_conversation",
+        width="stretch",
+        on_click=open_conversation,
+        args=("",),
+    )
+    listed = conversations().list(owner=owner(), limit=SHOWN)
+    if not listed:
+        return
+    st.caption(words("conversations"))
+    for conversation in listed:
+        current = conversation.id == st.session_state.conversation
+        with st.container(horizontal=True, vertical_alignment="center", wrap=False, gap="small"):
+            st.button(
+                plain_markdown(conversation.title),
+                key=f"open_{conversation.id}",
+                type="secondary" if current else "tertiary",
+                width="stretch",
+                wrap=False,
+                on_click=open_conversation,
+                args=(conversation.id,),
+            )
+            if current:
+                _draw_menu(conversation)
+
+
+def _draw_menu(conversation: Conversation) -> None:
+    with st.popover(words("conversation_menu"), icon=":material/more_horiz:", key=f"menu_{conversation.id}"):
+        st.text_input(
+            words("rename"),
+            value=conversation.title,
+            key=f"rename_{conversation.id}",
+            max_chars=60,
+            on_change=_rename,
+            args=(conversation.id,),
+        )
+        name = f"crag-{conversation.created[:10]}"
+        st.download_button(
+            words("export_markdown"),
+            data=lambda: to_markdown(
+                conversation, turns=conversations().turns(conversation.id), language=language()
+            ).encode(),
+            file_name=f"{name}.md",
+            mime="text/markdown",
+            icon=":material/download:",
+            key=f"markdown_{conversation.id}",
+            on_click="ignore",
+        )
+        st.download_button(
+            words("export_json"),
+            data=lambda: to_json(conversation, turns=conversations().turns(conversation.id)).encode(),
+            file_name=f"{name}.json",
+            mime="application/json",
+            icon=":material/data_object:",
+            key=f"json_{conversation.id}",
+            on_click="ignore",
+        )
+        st.button(
+            words("delete_conversation"),
+            icon=":material/delete:",
+            key=f"delete_{conversation.id}",
+            on_click=_delete,
+            args=(conversation.id,),
+        )
+
+
+def draw_labelled() -> None:
+    """Draw the download of judged questions as labelled data for `calibrate`."""
+    rated = conversations().rated(owner=owner())
+    st.markdown(words("labelled_help", count=len(rated)))
+    st.download_button(
+        words("labelled_download"),
+        data=labelled_lines(rated).encode(),
+        file_name="crag-labelled.jsonl",
+        mime="application/jsonl",
+        icon=":material/download:",
+        key="labelled",
+        on_click="ignore",
+        disabled=not rated,
+    )
+
+
+def _rename(conversation_id: str) -> None:
+    title = st.session_state[f"rename_{conversation_id}"]
+    conversations().rename(conversation_id, title=title, owner=owner())
+
+
+def _delete(conversation_id: str) -> None:
+    conversations().delete(conversation_id, owner=owner())
+    if st.session_state.conversation == conversation_id:
+        use_conversation("")

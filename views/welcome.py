@@ -1,0 +1,90 @@
+"""The first screen: what works now, what could be added, and questions to start with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from config import get_settings
+from i18n import translate
+from language import detect_language
+from schema import BlockType
+from views.markup import plain_markdown
+from views.resources import knowledge_base
+from views.session import Pending, ask_next, go_to, words
+
+if TYPE_CHECKING:
+    from knowledge_base import KnowledgeBase
+
+STARTERS = 4
+HEADING_PAGES = 3
+HEADING_LENGTH = 60
+
+
+def draw_welcome() -> None:
+    """Draw the screen of an empty conversation."""
+    st.title(words("welcome_title"), anchor=False)
+    st.markdown(words("welcome_lead"))
+    status = knowledge_base().status()
+    if status.chunks == 0:
+        st.info(words("welcome_empty", folder=plain_markdown(str(get_settings().files_dir))), icon=":material/info:")
+        st.button(
+            words("go_library"),
+            icon=":material/library_books:",
+            key="go_library",
+            type="primary",
+            on_click=go_to,
+            args=("library",),
+        )
+    else:
+        _draw_starters()
+    _draw_abilities()
+
+
+def _draw_starters() -> None:
+    starters = starter_questions()
+    if not starters:
+        return
+    st.caption(words("starters"))
+    with st.container(horizontal=True):
+        for number, question in enumerate(starters):
+            st.button(
+                plain_markdown(question),
+                key=f"starter_{number}",
+                icon=":material/lightbulb:",
+                on_click=ask_next,
+                args=(Pending(question),),
+            )
+
+
+def starter_questions() -> list[str]:
+    """Return questions about headings of the indexed documents, in each heading's language."""
+    base = knowledge_base()
+    files = [document.file for document in base.documents() if document.status == "indexed"][:STARTERS]
+    headings = [heading for file in files for heading in _headings(base, file=file)]
+    return [
+        translate("page.starter", language=detect_language(heading), heading=heading) for heading in headings[:STARTERS]
+    ]
+
+
+def _headings(base: KnowledgeBase, *, file: str) -> list[str]:
+    """Section headings of a file's first pages, the title of the document itself left out."""
+    found: dict[str, None] = {}
+    for page in range(1, HEADING_PAGES + 1):
+        for block in base.blocks(file, page=page):
+            if block.type is BlockType.TITLE and block.level > 1 and 2 <= len(block.text) <= HEADING_LENGTH:
+                found[block.text] = None
+    return list(found)[:2]
+
+
+def _draw_abilities() -> None:
+    settings = get_settings()
+    llm = settings.answer_provider or settings.llm_provider
+    with st.expander(words("abilities"), icon=":material/checklist:", expanded=False):
+        st.markdown(words("ability_embedded"))
+        st.markdown(words("ability_llm_embedded" if llm == "embedded" else "ability_llm", name=plain_markdown(llm)))
+        st.markdown(words(f"ability_web_{settings.web_search}"))
+        st.button(
+            words("go_settings"), icon=":material/settings:", key="go_settings", on_click=go_to, args=("settings",)
+        )
