@@ -209,13 +209,15 @@ class Usage:
 class Grade:
     """How surely a text contains what answers the question: −1 (not at all) … 1 (it does).
 
-    A failed grade counts as 0 and is shown as failed: never relevant, never irrelevant.
+    A failed grade counts as 0 and is shown as failed: never relevant, never irrelevant. `warning` is the i18n key of
+    what the reader should know about it, such as a stand-in that graded where a model failed.
     """
 
     score: float
     span: Span | None = None
     failed: bool = False
     usage: Usage = Usage()
+    warning: str = ""
 
 
 @dataclass(frozen=True, slots=True)
