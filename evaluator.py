@@ -1,0 +1,326 @@
+"""Evaluators: how surely a text contains what answers a question, from −1 (not at all) to 1 (it does).
+
+`ReaderEvaluator` is the default; `SimilarityEvaluator` stands in where the reader's model cannot be loaded. Both carry
+their own calibrated thresholds, for `CRAG_UPPER` and its like to override.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import re
+import threading
+import unicodedata
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from errors import ConfigurationError, ModelError
+from i18n import Language
+from language import detect_language
+from reader import Reader, Reading
+from schema import Grade, Span, Thresholds
+
+if TYPE_CHECKING:
+    from config import Settings
+    from embeddings import Vectors
+    from stages import Evaluator
+
+logger = logging.getLogger(__name__)
+
+REMEMBERED_READINGS = 64
+STRIPS_READ_ALONE = 12
+"""Strips with the best evidence in their documents that are read on their own as well."""
+NO_EVIDENCE = -12.0
+
+
+def squashed(logit: float) -> float:
+    """A logit on the scale −1 … 1."""
+    return math.tanh(max(-40.0, logit) / 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Weights that turn what the reader says into a calibrated logit, and the thresholds on the squashed scale.
+
+    `document` weighs (relevance, 1); `strip` weighs (relevance alone, margin in the document, relevance of the
+    document, 1) of strips read alone, `glance` (margin in the document, relevance of the document, 1) of the others.
+    """
+
+    document: tuple[float, float]
+    strip: tuple[float, float, float, float]
+    glance: tuple[float, float, float]
+    thresholds: Thresholds
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Calibration:
+        """The `calibration.LANGUAGE` part of reader.json."""
+        scale, shift = map(float, values["document"])
+        alone, margin, whole, bias = map(float, values["strip"])
+        seen, around, base = map(float, values["glance"])
+        limits = values["thresholds"]
+        return cls(
+            document=(scale, shift),
+            strip=(alone, margin, whole, bias),
+            glance=(seen, around, base),
+            thresholds=Thresholds(
+                upper=float(limits["upper"]), lower=float(limits["lower"]), strip=float(limits["strip"])
+            ),
+        )
+
+
+class ReaderEvaluator:
+    """Grades with the embedded reader; a strip's grade also counts what its whole document said about it.
+
+    The last readings are remembered, so that the strips of documents just graded cost no second look at them.
+
+    :raises ModelError: the model cannot be loaded, or its description lacks the calibration.
+    """
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._lock = threading.Lock()
+        self._readings: OrderedDict[tuple[str, str], Reading] = OrderedDict()
+        try:
+            parts = reader.description["calibration"]
+            self._calibrations: dict[Language, Calibration] = {
+                "zh": Calibration.from_json(parts["zh"]),
+                "en": Calibration.from_json(parts["en"]),
+            }
+        except (KeyError, TypeError, ValueError) as error:
+            raise ModelError(f"reader.json lacks its calibration: {error}", hint="fetch models/reader again") from error
+
+    @property
+    def name(self) -> str:
+        """Name and version of the model."""
+        return self._reader.name
+
+    def thresholds(self, *, language: Language) -> Thresholds:
+        """Thresholds fitted on questions that the model never saw in training."""
+        return self._calibrations[language].thresholds
+
+    def grade(self, question: str, *, passages: Sequence[str]) -> list[Grade]:
+        """One grade for each passage, with the likeliest answer in it."""
+        scale, shift = self._calibrations[detect_language(question)].document
+        readings = self._read(question, passages=passages)
+        return [
+            Grade(score=squashed(scale * reading.relevance + shift), span=reading.span(), failed=False)
+            for reading in readings
+        ]
+
+    def grade_strips(self, question: str, *, groups: Sequence[Sequence[str]]) -> list[list[Grade]]:
+        """One grade for each strip of each document.
+
+        All strips are ranked by the evidence in their document's own pass; only the best are read alone as well.
+        """
+        calibration = self._calibrations[detect_language(question)]
+        wholes = [self._whole(question, strips=strips) for strips in groups]
+        readings = self._read(question, passages=[whole.text for whole in wholes])
+        glances = [
+            _Glance(row, column, text=groups[row][column], margin=_margin(reading, start, end), whole=reading.relevance)
+            for row, (whole, reading) in enumerate(zip(wholes, readings, strict=True))
+            for column, (start, end) in enumerate(whole.places)
+        ]
+        closest = sorted(glances, key=lambda glance: -(glance.margin + glance.whole))[:STRIPS_READ_ALONE]
+        alone = self._read(question, passages=[glance.text for glance in closest])
+        graded = [[Grade(-1.0)] * len(strips) for strips in groups]
+        for glance in glances:
+            seen, around, base = calibration.glance
+            logit = seen * glance.margin + around * glance.whole + base
+            graded[glance.row][glance.column] = Grade(squashed(logit))
+        for glance, reading in zip(closest, alone, strict=True):
+            weights = calibration.strip
+            values = (reading.relevance, glance.margin, glance.whole, 1.0)
+            logit = sum(weight * value for weight, value in zip(weights, values, strict=True))
+            graded[glance.row][glance.column] = Grade(squashed(logit), span=reading.span())
+        return graded
+
+    def _whole(self, question: str, *, strips: Sequence[str]) -> _Whole:
+        """The document that the strips were cut from, where it was just graded; else the strips joined."""
+        with self._lock:
+            graded = [text for asked, text in reversed(self._readings) if asked == question]
+        for text in graded:
+            places = _places(strips, text=text)
+            if places is not None:
+                return _Whole(text=text, places=places)
+        joined = "\n".join(strips)
+        places, start = [], 0
+        for strip in strips:
+            places.append((start, start + len(strip)))
+            start += len(strip) + 1
+        return _Whole(text=joined, places=places)
+
+    def _read(self, question: str, *, passages: Sequence[str]) -> list[Reading]:
+        with self._lock:
+            known = {text: self._readings[question, text] for text in passages if (question, text) in self._readings}
+        unread = [text for text in dict.fromkeys(passages) if text not in known]
+        if unread:
+            known.update(zip(unread, self._reader.read(question, passages=unread), strict=True))
+        with self._lock:
+            for text in passages:
+                self._readings[question, text] = known[text]
+                self._readings.move_to_end((question, text))
+            while len(self._readings) > REMEMBERED_READINGS:
+                self._readings.popitem(last=False)
+        return [known[text] for text in passages]
+
+
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    """A document and the characters of its strips in it."""
+
+    text: str
+    places: list[tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Glance:
+    """What a document's own pass says about one of its strips."""
+
+    row: int
+    column: int
+    text: str
+    margin: float
+    whole: float
+
+
+def _margin(reading: Reading, start: int, end: int) -> float:
+    span = reading.span(start=start, end=end)
+    return NO_EVIDENCE if span is None else max(NO_EVIDENCE, span.margin)
+
+
+def _places(strips: Sequence[str], *, text: str) -> list[tuple[int, int]] | None:
+    """Characters of the strips in the text, in order; None unless all are in it (a repeated header may differ)."""
+    places = []
+    start = 0
+    for strip in strips:
+        found = text.find(strip, start)
+        body = strip
+        if found < 0 and "\n" in strip:
+            body = strip.rsplit("\n", 1)[1] if strip.count("|") > 1 else strip
+            found = text.find(body, start)
+        if found < 0:
+            return None
+        places.append((found, found + len(body)))
+        start = found
+    return places
+
+
+class TextEmbedder(Protocol):
+    """What `SimilarityEvaluator` needs of an embedder."""
+
+    @property
+    def name(self) -> str:
+        """Model id."""
+        ...
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """Unit vectors of questions."""
+        ...
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        """Unit vectors of passages."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarityFit:
+    """Logistic weights of (cosine, share of the question's terms found, 1), and thresholds; fitted, not guessed."""
+
+    cosine: float
+    overlap: float
+    bias: float
+    thresholds: Thresholds
+
+
+SIMILARITY_FITS: dict[Language, SimilarityFit] = {
+    "en": SimilarityFit(cosine=20.0, overlap=2.5, bias=-18.5, thresholds=Thresholds(0.5, -0.3, -0.2)),
+    "zh": SimilarityFit(cosine=20.0, overlap=3.5, bias=-18.5, thresholds=Thresholds(0.5, -0.3, -0.2)),
+}
+STOP_WORDS = frozenset(
+    "the a an of in on at to for and or is are was were be been do does did what which who whom when where how why "
+    "that this it its by with from as has have had his her their s many much".split()
+)
+
+
+def terms(text: str) -> set[str]:
+    """Latin words without stop words, and Han bigrams."""
+    lowered = unicodedata.normalize("NFKC", text).lower()
+    words = {word for word in re.findall(r"[a-z0-9]+", lowered) if word not in STOP_WORDS}
+    for run in re.findall(r"[\u3400-\u9fff]+", lowered):
+        words |= {run[i : i + 2] for i in range(len(run) - 1)} or {run}
+    return words
+
+
+class SimilarityEvaluator:
+    """Grades from cosine and shared terms: tells topics apart, but not whether an on-topic text holds the answer."""
+
+    def __init__(self, embedder: TextEmbedder) -> None:
+        self._embedder = embedder
+
+    @property
+    def name(self) -> str:
+        """Says what it is made of."""
+        return f"similarity ({self._embedder.name})"
+
+    def thresholds(self, *, language: Language) -> Thresholds:
+        """Thresholds fitted on labelled pairs."""
+        return SIMILARITY_FITS[language].thresholds
+
+    def grade(self, question: str, *, passages: Sequence[str]) -> list[Grade]:
+        """One grade for each passage; it has no answer span."""
+        if not passages:
+            return []
+        fit = SIMILARITY_FITS[detect_language(question)]
+        cosines = self._embedder.embed_passages(list(passages)) @ self._embedder.embed_queries([question])[0]
+        asked = terms(question)
+        return [
+            Grade(
+                squashed(
+                    fit.cosine * float(cosine) + fit.overlap * len(asked & terms(text)) / max(1, len(asked)) + fit.bias
+                )
+            )
+            for cosine, text in zip(cosines, passages, strict=True)
+        ]
+
+    def grade_strips(self, question: str, *, groups: Sequence[Sequence[str]]) -> list[list[Grade]]:
+        """One grade for each strip, all embedded in one call."""
+        grades = iter(self.grade(question, passages=[strip for strips in groups for strip in strips]))
+        return [[next(grades) for _ in strips] for strips in groups]
+
+
+def build_evaluator(settings: Settings, *, embedder: TextEmbedder) -> Evaluator:
+    """The evaluator that the settings name; without a name, the reader, or similarity where it cannot be loaded.
+
+    :raises ConfigurationError: a language model is to grade and none is configured.
+    :raises ModelError: the reader is named and cannot be loaded.
+    """
+    if settings.evaluator == "similarity":
+        return SimilarityEvaluator(embedder)
+    if settings.evaluator == "llm":
+        return _language_model_evaluator(settings)
+    try:
+        reader = ReaderEvaluator(Reader())
+    except ModelError as error:
+        if settings.evaluator is not None:
+            raise
+        logger.warning("the reader cannot be loaded, grading by similarity instead: %s (%s)", error, error.hint)
+        return SimilarityEvaluator(embedder)
+    return reader
+
+
+def _language_model_evaluator(settings: Settings) -> Evaluator:
+    raise ConfigurationError(
+        "no language model evaluator", hint="set CRAG_EVALUATOR=reader", name=str(settings.evaluator)
+    )
+
+
+__all__ = [
+    "Calibration",
+    "ReaderEvaluator",
+    "SimilarityEvaluator",
+    "Span",
+    "build_evaluator",
+    "squashed",
+]
