@@ -435,11 +435,12 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """A follow-up was rewritten to a standalone question."""
+    """A follow-up was rewritten to a standalone question; `warning` is an i18n key when a model failed at it."""
 
     original: str
     question: str
     usage: Usage = Usage()
+    warning: str = ""
 
 
 @dataclass(frozen=True, slots=True)
