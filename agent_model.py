@@ -5,9 +5,7 @@ Concurrency limit, timeout, retries that honour Retry-After, and typed errors ar
 
 from __future__ import annotations
 
-import random
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from queue import SimpleQueue
@@ -17,8 +15,9 @@ import anyio
 
 from config import Settings
 from endpoints import OPENAI_URL, Endpoint, Role, find_endpoint
-from errors import ProviderAuthError, ProviderError, ProviderRateLimitError
-from llm_errors import map_error, typed
+from errors import ProviderError
+from llm_calls import Caller
+from llm_errors import is_local
 from llm_replies import ThoughtFilter, TokenChoice, read_tokens, strip_thoughts
 from model_loop import Connection, model_loop
 from schema import Usage
@@ -29,8 +28,9 @@ if TYPE_CHECKING:
 
 TOP_LOGPROBS = 5
 """As many candidates as every endpoint with log-probabilities grants."""
-LONGEST_WAIT = 8.0
 CLOSE_SECONDS = 5.0
+OLD_OLLAMA_CONTEXT = 4096
+"""What an Ollama that does not tell its context length cuts prompts to, unless it was set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +78,7 @@ class ChatModel:
         self.endpoint = endpoint
         self.name = endpoint.name
         self._settings = settings
+        self._caller = Caller(endpoint, settings=settings)
         self._context: int | None = None
 
     def ask(self, prompts: Sequence[Prompt], *, max_tokens: int, logprobs: bool = False) -> list[Reply | Failure]:
@@ -124,13 +125,21 @@ class ChatModel:
         return self._context is not None and self._context < self._settings.ollama_context
 
     async def _loaded_context(self) -> int:
-        from llm_probe import load_ollama_context
+        import ollama
 
-        return await load_ollama_context(self.endpoint, timeout=self._settings.llm_timeout)
+        async def load() -> int:
+            options: dict[str, Any] = {
+                "timeout": self._settings.llm_timeout,
+                "trust_env": not is_local(self.endpoint.url),
+            }
+            async with ollama.AsyncClient(host=self.endpoint.native_url, **options) as client:
+                await client.generate(model=self.endpoint.model)
+                running = await client.ps()
+            names = {self.endpoint.model, f"{self.endpoint.model}:latest"}
+            loaded = [model.context_length for model in running.models if model.model in names]
+            return (loaded[0] if loaded else None) or OLD_OLLAMA_CONTEXT
 
-    def _connection(self) -> Connection:
-        settings = self._settings
-        return model_loop().connect(self.endpoint, limit=settings.llm_concurrency, timeout=settings.llm_timeout)
+        return await self._caller.call(load)
 
     async def _ask_all(self, prompts: Sequence[Prompt], max_tokens: int, logprobs: bool) -> list[Reply | Failure]:  # noqa: FBT001 - the portal passes positions
         replies: list[Reply | Failure | None] = [None] * len(prompts)
@@ -146,7 +155,7 @@ class ChatModel:
     async def _ask_one(self, prompt: Prompt, *, max_tokens: int, logprobs: bool) -> Reply | Failure:
         from pydantic_ai.direct import model_request
 
-        connection = self._connection()
+        connection = self._caller.connect()
         calls = 0
 
         async def send() -> ModelResponse:
@@ -157,7 +166,7 @@ class ChatModel:
 
         async with connection.limiter:
             try:
-                response = await self._retried(send, connection=connection, extras=True)
+                response = await self._caller.call(send, extras=True)
             except ProviderError as error:
                 return Failure(error, usage=Usage(llm_calls=calls))
         return _reply(response, calls=calls)
@@ -170,7 +179,7 @@ class ChatModel:
         closed: threading.Event,
     ) -> None:
         """Stream into `put`: pieces, then the reply or the error, then None."""
-        connection = self._connection()
+        connection = self._caller.connect()
         try:
             async with connection.limiter:
                 await self._stream(prompt, max_tokens=max_tokens, put=put, connection=connection)
@@ -209,67 +218,9 @@ class ChatModel:
                     show(thoughts.feed(_text_of(event)))
             return stream.get()
 
-        response = await self._retried(send, connection=connection, once=lambda: started)
+        response = await self._caller.call(send, once=lambda: started)
         show(thoughts.finish())
         put(_reply(response, calls=calls))
-
-    async def _retried(
-        self,
-        send: Callable[[], Any],
-        *,
-        connection: Connection,
-        extras: bool = False,
-        once: Callable[[], bool] = lambda: False,
-    ) -> ModelResponse:
-        """Send until it works, retries are spent, the time is over, or `once` says that output has gone out.
-
-        `extras` tells that the request has options which not every endpoint knows.
-        """
-        from pydantic_ai.exceptions import ModelAPIError, UnexpectedModelBehavior
-
-        if self.endpoint.needs_key and not self.endpoint.key.get_secret_value():
-            raise typed(ProviderAuthError, code="provider_key", endpoint=self.endpoint)
-        deadline = time.monotonic() + self._settings.llm_timeout
-        tries = 0
-        while True:
-            await self._keep_silence(connection, deadline=deadline)
-            try:
-                response: ModelResponse = await send()
-                return response
-            except (ModelAPIError, UnexpectedModelBehavior) as error:
-                problem = map_error(error, endpoint=self.endpoint)
-                if extras and self._drop_extras(error, code=problem.code, connection=connection):
-                    continue
-                tries += 1
-                asked = getattr(error, "retry_after", None)
-                wait = asked or min(LONGEST_WAIT, 0.5 * 2 ** (tries - 1)) * random.uniform(0.8, 1.2)  # noqa: S311 - jitter
-                if isinstance(problem, ProviderRateLimitError):
-                    # Every other call to this provider would only be refused too.
-                    connection.silent_until = max(connection.silent_until, time.monotonic() + wait)
-                if (
-                    not problem.retryable
-                    or once()
-                    or tries > self._settings.llm_retries
-                    or time.monotonic() + wait > deadline
-                ):
-                    raise problem from error
-                await anyio.sleep(wait)
-
-    async def _keep_silence(self, connection: Connection, *, deadline: float) -> None:
-        wait = connection.silent_until - time.monotonic()
-        if wait <= 0:
-            return
-        if time.monotonic() + wait > deadline:
-            raise typed(ProviderRateLimitError, endpoint=self.endpoint, seconds=round(wait))
-        await anyio.sleep(wait)
-
-    def _drop_extras(self, error: Exception, *, code: str, connection: Connection) -> bool:
-        """Some endpoints reject log-probabilities or thinking switches: leave them out from then on."""
-        known = self.endpoint.model in connection.refused_extras
-        if getattr(error, "status_code", 0) not in {400, 422} or code == "provider_context" or known:
-            return False
-        connection.refused_extras.add(self.endpoint.model)
-        return True
 
     def _model(self, connection: Connection) -> OpenAIChatModel:
         from pydantic_ai.models.ollama import OllamaModel

@@ -21,38 +21,66 @@ def is_local(url: str) -> bool:
     return (urlsplit(url).hostname or "") in LOCAL_HOSTS
 
 
+def provider_errors() -> tuple[type[Exception], ...]:
+    """Return what pydantic-ai and the clients of OpenAI and Ollama raise when a call fails."""
+    import httpx
+    import ollama
+    import openai
+    from pydantic_ai.exceptions import ModelAPIError, UnexpectedModelBehavior
+
+    return (ModelAPIError, UnexpectedModelBehavior, openai.OpenAIError, ollama.ResponseError, httpx.HTTPError, OSError)
+
+
+def asked_wait(error: Exception) -> float | None:
+    """Return the seconds that the provider asked to wait, if it did."""
+    asked = getattr(error, "retry_after", None)
+    headers = getattr(getattr(error, "response", None), "headers", {})
+    if asked is None and str(headers.get("retry-after", "")).isdigit():
+        asked = float(headers["retry-after"])
+    return asked
+
+
 def map_error(error: Exception, *, endpoint: Endpoint) -> ProviderError:
     """Return the typed error for `error`, naming provider, address and model; its code is the i18n key.
 
     The reply's body stays out of the message: it may quote the prompt.
     """
+    import httpx
+    import openai
     from pydantic_ai import exceptions as raised
 
-    status = getattr(error, "status_code", 0)
     match error:
-        case raised.ModelAuthenticationError():
-            return typed(ProviderAuthError, endpoint=endpoint, status=status)
         case raised.ModelQuotaExceededError():
-            return typed(ProviderAuthError, code="provider_quota", endpoint=endpoint, status=status)
-        case raised.ModelRateLimitError():
-            return typed(ProviderRateLimitError, endpoint=endpoint, seconds=round(error.retry_after or 0))
-        case raised.ModelNotFoundError():
-            # Servers answer 404 both for a model they do not have and for an address that is not theirs.
-            named = "model" in str(error.body).lower()
-            code = ("ollama_model" if endpoint.provider == "ollama" else "provider_model") if named else "provider_url"
-            return typed(ProviderResponseError, code=code, endpoint=endpoint)
+            return typed(ProviderAuthError, code="provider_quota", endpoint=endpoint)
         case raised.ModelContextWindowExceededError():
             return typed(ProviderResponseError, code="provider_context", endpoint=endpoint)
-        case raised.ModelRequestTimeout() | raised.ModelTimeoutError():
+        case raised.ModelRequestTimeout() | raised.ModelTimeoutError() | openai.APITimeoutError():
+            return typed(ProviderUnavailableError, code="provider_timeout", endpoint=endpoint)
+        case httpx.TimeoutException():
             return typed(ProviderUnavailableError, code="provider_timeout", endpoint=endpoint)
         case raised.ModelConnectionError(phase="read") | raised.ModelConnectionError(in_stream=True):
             return typed(ProviderUnavailableError, code="provider_cut", endpoint=endpoint)
-        case raised.ModelConnectionError():
+        case raised.ModelConnectionError() | openai.APIConnectionError() | httpx.HTTPError() | OSError():
             return typed(ProviderUnavailableError, endpoint=endpoint)
-        case raised.ModelUnavailableError() | raised.ModelServerError():
-            return typed(ProviderUnavailableError, code="provider_server", endpoint=endpoint, status=status)
-        case _:
-            return typed(ProviderResponseError, endpoint=endpoint, status=status)
+    return _map_status(error, status=getattr(error, "status_code", 0), endpoint=endpoint)
+
+
+def _map_status(error: Exception, *, status: int, endpoint: Endpoint) -> ProviderError:
+    match status:
+        case 401 | 403:
+            return typed(ProviderAuthError, endpoint=endpoint, status=status)
+        case 402:
+            return typed(ProviderAuthError, code="provider_quota", endpoint=endpoint)
+        case 429:
+            return typed(ProviderRateLimitError, endpoint=endpoint, seconds=round(asked_wait(error) or 0))
+        case 404:
+            # Servers answer 404 both for a model they do not have and for an address that is not theirs.
+            named = "model" in str(getattr(error, "body", "") or error).lower().replace("model_name", "")
+            code = ("ollama_model" if endpoint.provider == "ollama" else "provider_model") if named else "provider_url"
+            return typed(ProviderResponseError, code=code, endpoint=endpoint)
+    if status >= 500 or status == 408:
+        return typed(ProviderUnavailableError, code="provider_server", endpoint=endpoint, status=status)
+    return typed(ProviderResponseError, endpoint=endpoint, status=status)
 
 
 _HINTS = {
@@ -69,6 +97,8 @@ _HINTS = {
     "provider_server": "look at the server's log",
     "provider_response": "check the base URL and the model's name",
     "provider_key": "set the key in the environment",
+    "provider_vectors": "choose an embedding model; a chat model's vectors cannot be used",
+    "provider_empty": "the model wrote nothing; a thinking model may need another template or model",
 }
 
 
@@ -80,7 +110,7 @@ def typed(
     # In a container, localhost is the container itself; people meet this before anything else.
     docker = "; inside Docker use host.docker.internal instead of localhost" if is_local(endpoint.url) else ""
     values = {
-        "provider": endpoint.provider,
+        "name": endpoint.provider,
         "url": endpoint.url,
         "model": endpoint.model,
         "status": status or "",

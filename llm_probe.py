@@ -5,18 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 from agent_model import Failure, Prompt, build_chat_model
 from endpoints import Endpoint, Role, find_endpoint
-from errors import CragError, ProviderError, ProviderResponseError, ProviderUnavailableError
-from llm_errors import is_local, typed
+from errors import CragError, ProviderResponseError
+from llm_errors import typed
 
 if TYPE_CHECKING:
     from config import Settings
 
-OLD_OLLAMA_CONTEXT = 4096
-"""What an Ollama that does not tell its context length cuts prompts to, unless it was set."""
 _PING = Prompt("You are tested for readiness.", "Reply with the one word: yes")
 
 
@@ -40,7 +39,7 @@ def probe_roles(settings: Settings) -> list[Probe]:
     from provider_embeddings import find_embedding_endpoint
 
     probes = [
-        _probe(role.value, find=lambda role=role: find_endpoint(settings, role=role), call=_asker(settings, role=role))
+        _probe(role.value, find=partial(find_endpoint, settings, role=role), call=_asker(settings, role=role))
         for role in Role
     ]
     embed = _probe("embed", find=lambda: find_embedding_endpoint(settings), call=lambda: _embed(settings))
@@ -61,11 +60,9 @@ def _asker(settings: Settings, *, role: Role) -> Callable[[], None]:
 
 
 def _embed(settings: Settings) -> None:
-    from provider_embeddings import build_provider_embedder
+    from provider_embeddings import ProviderEmbedder
 
-    embedder = build_provider_embedder(settings)
-    assert embedder is not None
-    embedder.embed_queries(["ready"])
+    ProviderEmbedder(settings).embed_queries(["ready"])
 
 
 def _probe(role: str, *, find: Callable[[], Endpoint | None], call: Callable[[], None]) -> Probe:
@@ -91,39 +88,3 @@ def _probe(role: str, *, find: Callable[[], Endpoint | None], call: Callable[[],
         )
     seconds = time.perf_counter() - started
     return Probe(role, provider=endpoint.provider, model=endpoint.model, url=endpoint.url, ok=True, seconds=seconds)
-
-
-async def load_ollama_context(endpoint: Endpoint, *, timeout: float) -> int:
-    """Load a model into Ollama and return the context length it got, in tokens.
-
-    :raises ProviderError: Ollama cannot be reached or does not have the model.
-    """
-    import httpx
-    import ollama
-
-    options: dict[str, Any] = {"timeout": timeout, "trust_env": not is_local(endpoint.url)}
-    try:
-        async with ollama.AsyncClient(host=endpoint.native_url, **options) as client:
-            await client.generate(model=endpoint.model)
-            running = await client.ps()
-    except (ollama.ResponseError, httpx.HTTPError, ConnectionError) as error:
-        raise map_ollama_error(error, endpoint=endpoint) from error
-    names = {endpoint.model, f"{endpoint.model}:latest"}
-    loaded = [model.context_length for model in running.models if model.model in names and model.context_length]
-    return loaded[0] if loaded else OLD_OLLAMA_CONTEXT
-
-
-def map_ollama_error(error: Exception, *, endpoint: Endpoint) -> ProviderError:
-    """Return the typed error for what the `ollama` client raises."""
-    import httpx
-
-    status = getattr(error, "status_code", 0)
-    if status == 404:
-        return typed(ProviderResponseError, code="ollama_model", endpoint=endpoint)
-    if status >= 500:
-        return typed(ProviderUnavailableError, code="provider_server", endpoint=endpoint, status=status)
-    if isinstance(error, httpx.TimeoutException):
-        return typed(ProviderUnavailableError, code="provider_timeout", endpoint=endpoint)
-    if isinstance(error, httpx.HTTPError | ConnectionError):
-        return typed(ProviderUnavailableError, endpoint=endpoint)
-    return typed(ProviderResponseError, endpoint=endpoint, status=status)

@@ -26,6 +26,8 @@ class Scripted:
     body: bytes | None = None
     delay: float = 0.0
     between: float = 0.0
+    gate: threading.Event | None = None
+    """What a streamed reply waits for after its first piece."""
     hang: bool = False
     cut_after: int | None = None
     """Close the line after so many pieces, without an end."""
@@ -189,8 +191,10 @@ class _Handler(BaseHTTPRequestHandler):
             if scripted.cut_after == number:
                 self.close_connection = True
                 return
-            if scripted.between and number:
+            if number:
                 time.sleep(scripted.between)
+            if number and scripted.gate:
+                scripted.gate.wait(30)
             self._event(_chunk(body, delta={"role": "assistant", "content": piece}))
         self._event(_chunk(body, delta={}, finish="stop"))
         usage = {"prompt_tokens": 100, "completion_tokens": len(pieces), "total_tokens": 100 + len(pieces)}
