@@ -25,7 +25,6 @@ from errors import StoreError
 from generations import Generation, Generations
 from indexing import Indexing, Loader, scan, sweep
 from listing import DocumentInfo, Status, list_documents
-from retriever import search_terms
 from schema import Block, Chunk
 
 __all__ = ["BuildReport", "FileReport", "KnowledgeBase", "Outcome", "Progress", "open_knowledge_base"]
@@ -188,15 +187,15 @@ class KnowledgeBase:
                 return kept[:limit]
             asked *= 2
 
-    def lexical(self, text: str, *, limit: int, files: Collection[str] = ()) -> list[tuple[str, float]]:
-        """Return (chunk id, BM25 score) of the best chunks with any search term of `text`, best first."""
+    def lexical(self, terms: Sequence[str], *, limit: int, files: Collection[str] = ()) -> list[tuple[str, float]]:
+        """Return (chunk id, BM25 score) of the best chunks with any of the search terms, best first."""
         generation = self._current()
         if generation is None:
             return []
         documents = generation.catalogue.document_ids(files)
         if files and not documents:
             return []
-        return generation.catalogue.lexical(search_terms(text), limit=limit, document_ids=documents)
+        return generation.catalogue.lexical(terms, limit=limit, document_ids=documents)
 
     def chunks(self, chunk_ids: Sequence[str], *, files: Collection[str] = ()) -> dict[str, Chunk]:
         """Return chunks by id in the order asked; ids that are gone are left out.
