@@ -1,4 +1,4 @@
-"""What every benchmark shares: options, what ran, Markdown tables, JSON results."""
+"""What every benchmark shares: options, what ran, Markdown tables, JSON results, the error browser's cases."""
 
 from __future__ import annotations
 
@@ -19,6 +19,10 @@ from typing import Any
 from config import ROOT, bench_data_dir
 
 PACKAGES = ("chromadb", "langchain-text-splitters", "liteparse", "numpy", "onnxruntime", "pypdfium2", "streamlit")
+RESULTS_DIR = ROOT / "benchmarks" / "results"
+"""Stored results: figures and ids, no text of the evaluation data."""
+CASES_DIR = ROOT / "artifacts" / "bench" / "cases"
+"""What the error browser reads: each item with the texts, on this machine only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +93,44 @@ def _cell(value: object) -> str:
     return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
-def finish(name: str, *, result: Mapping[str, Any], options: Options, text: str) -> None:
-    """Print the table with what ran, and write the JSON where asked."""
+def rate(rows: Sequence[Mapping[str, Any]], name: str) -> float | None:
+    """Return the share of rows where `name` holds; None when there are no rows."""
+    return sum(bool(row[name]) for row in rows) / len(rows) if rows else None
+
+
+def figures(rows: Sequence[Mapping[str, Any]], *, keys: Sequence[str]) -> dict[str, float]:
+    """Return the numbers of a table by dotted name: the values of `keys`, then the column, blanks as underscores.
+
+    A README quotes them as `NAME.KEY….COLUMN` (see benchmarks/quotes.py).
+    """
+    found: dict[str, float] = {}
+    for row in rows:
+        place = [str(row[key]) for key in keys]
+        for column, value in row.items():
+            if column not in keys and isinstance(value, (int, float)) and not isinstance(value, bool):
+                found[".".join([*place, column]).replace(" ", "_")] = value
+    return found
+
+
+def finish(
+    name: str,
+    *,
+    result: Mapping[str, Any],
+    options: Options,
+    text: str,
+    cases: Sequence[Mapping[str, Any]] = (),
+) -> None:
+    """Print the table with what ran, write the JSON where asked, and the cases for the error browser."""
     print(f"## {name}\n\n{text}\n")
     print(json.dumps(result["environment"], ensure_ascii=False))
+    if cases:
+        CASES_DIR.mkdir(parents=True, exist_ok=True)
+        lines = (json.dumps(case, ensure_ascii=False) + "\n" for case in cases)
+        (CASES_DIR / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
     if options.out:
         options.out.mkdir(parents=True, exist_ok=True)
         path = options.out / f"{name}.json"
-        path.write_text(json.dumps(result, ensure_ascii=False, indent=1), encoding="utf-8")
+        path.write_text(json.dumps({**result, "report": text}, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
 def quantile(values: Sequence[float], *, q: float) -> float:
