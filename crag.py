@@ -252,29 +252,30 @@ def build_crag(settings: Settings, *, knowledge_base: KnowledgeBase) -> Crag:
     :raises ConfigurationError: a setting names something that is not there.
     :raises ModelError: an embedded model cannot be loaded.
     """
-    from llm_generator import build_generator
-    from rewriter import build_rewriter
-
     from evaluator import build_evaluator
+    from llm_generator import build_generator
     from question_parts import split_question
     from refinement import StripRefiner
     from retriever import HybridRetriever
+    from rewriter import build_rewriter, keyword_rewriter
     from search import build_searcher
     from traces import write_trace
 
-    evaluator = build_evaluator(settings, embedder=knowledge_base.embedder)
+    embedder = knowledge_base.embedder
+    evaluator = build_evaluator(settings, embedder=embedder)
+    rewriter = build_rewriter(settings)
     generator = build_generator(settings, matcher=evaluator)
     return Crag(
-        rewriter=build_rewriter(settings),
+        rewriter=rewriter,
         split=split_question,
-        retriever=HybridRetriever(knowledge_base, embedder=knowledge_base.embedder, settings=settings),
+        retriever=HybridRetriever(knowledge_base, embedder=embedder, settings=settings),
         evaluator=evaluator,
         refiner=StripRefiner(evaluator, max_strips=settings.max_strips),
-        searcher=build_searcher(settings),
+        searcher=build_searcher(settings, rewriter=keyword_rewriter(rewriter)),
         generator=generator,
         models=Models(
             parser=settings.pdf_parser,
-            embedder=knowledge_base.embedder.name,
+            embedder=embedder.name,
             evaluator=evaluator.name,
             generator=generator.name,
         ),

@@ -291,29 +291,37 @@ class SimilarityEvaluator:
 
 
 def build_evaluator(settings: Settings, *, embedder: TextEmbedder) -> Evaluator:
-    """The evaluator that the settings name; without a name, the reader, or similarity where it cannot be loaded.
+    """The evaluator that the settings name: a language model over the embedded one, or the embedded one alone.
 
     :raises ConfigurationError: a language model is to grade and none is configured.
     :raises ModelError: the reader is named and cannot be loaded.
     """
+    from llm_evaluator import build_llm_evaluator
+
+    base = build_embedded_evaluator(settings, embedder=embedder)
+    evaluator = build_llm_evaluator(settings, base=base)
+    if evaluator is base and settings.evaluator in {"llm", "cascade"}:
+        name = f"CRAG_EVALUATOR={settings.evaluator}"
+        raise ConfigurationError(
+            f"{name} needs a language model", hint="set CRAG_LLM_PROVIDER, or CRAG_EVALUATOR=reader", name=name
+        )
+    return evaluator
+
+
+def build_embedded_evaluator(settings: Settings, *, embedder: TextEmbedder) -> Evaluator:
+    """The reader, or similarity where it is asked for or the reader cannot be loaded.
+
+    :raises ModelError: the reader is named and cannot be loaded.
+    """
     if settings.evaluator == "similarity":
         return SimilarityEvaluator(embedder)
-    if settings.evaluator == "llm":
-        return _language_model_evaluator(settings)
     try:
-        reader = ReaderEvaluator(Reader())
+        return ReaderEvaluator(Reader())
     except ModelError as error:
         if settings.evaluator is not None:
             raise
         logger.warning("the reader cannot be loaded, grading by similarity instead: %s (%s)", error, error.hint)
         return SimilarityEvaluator(embedder)
-    return reader
-
-
-def _language_model_evaluator(settings: Settings) -> Evaluator:
-    raise ConfigurationError(
-        "no language model evaluator", hint="set CRAG_EVALUATOR=reader", name=str(settings.evaluator)
-    )
 
 
 __all__ = [
@@ -321,6 +329,7 @@ __all__ = [
     "ReaderEvaluator",
     "SimilarityEvaluator",
     "Span",
+    "build_embedded_evaluator",
     "build_evaluator",
     "squashed",
 ]
