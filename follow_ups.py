@@ -25,7 +25,8 @@ _ENGLISH_FREE = re.compile(
     r"|\b(?:is|was|would) it (?:possible|true|necessary|safe|allowed)\b"
     r"|\b(?:does|did|would) it (?:take|cost|mean)(?: \w+){0,3} to\b"
     r"|\bis there\b|\bare there\b|\bthere (?:is|are|was|were)\b"
-    r"|(?<!\bis )(?<!\bwas )(?<!does )(?<!did )(?<=[a-z] )that(?= (?:[a-z]+s|[a-z]+ed|is|are|was|were|has|have|can|the|a)\b)",
+    r"|(?<!\bis )(?<!\bwas )(?<!does )(?<!did )(?<=[a-z] )that"
+    r"(?= (?:[a-z]+s|[a-z]+ed|is|are|was|were|has|have|can|the|a)\b)",
     re.IGNORECASE,
 )
 _CHINESE_LEAD = re.compile(r"^\W*(?:那么?|还有|另外|而且|所以|然后|再(?:说|问))")

@@ -9,8 +9,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, pairwise
+from itertools import chain
 from typing import Literal
+
+import numpy as np
 
 from agent_model import ChatModel, Failure, Prompt, Reply, build_chat_model
 from config import Settings
@@ -219,8 +221,4 @@ def rescale_strip(score: float, *, source: Thresholds, target: Thresholds) -> fl
 
 def _interpolate(score: float, *, source: tuple[float, ...], target: tuple[float, ...]) -> float:
     """Piecewise linear and increasing through (−1, −1), each pair of thresholds, and (1, 1)."""
-    marks = [(-1.0, -1.0), *zip(source, target, strict=True), (1.0, 1.0)]
-    for (left, low), (right, high) in pairwise(marks):
-        if score < right or right == 1.0:
-            return high if right == left else low + (score - left) * (high - low) / (right - left)
-    return 1.0
+    return float(np.interp(score, (-1.0, *source, 1.0), (-1.0, *target, 1.0)))

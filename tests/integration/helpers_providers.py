@@ -10,7 +10,34 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
+
+import pydantic_ai.models
+import pytest
+
+from config import Settings, load_settings
+from model_loop import close_model_loop
+
+
+@contextmanager
+def requests_allowed() -> Iterator[None]:
+    """Let pydantic-ai send requests inside the block; the model loop is closed after it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pydantic_ai.models, "ALLOW_MODEL_REQUESTS", True)
+        yield
+    close_model_loop()
+
+
+def settings_for(provider: FakeProvider, *, kind: str = "openai", **values: Any) -> Settings:
+    """Settings that lead every role to a provider of the given kind."""
+    places: dict[str, dict[str, Any]] = {
+        "openai": {"openai_api_base": provider.url, "openai_api_key": "sk-secret"},
+        "ollama": {"ollama_url": provider.root},
+        "dashscope": {"dashscope_url": f"{provider.root}/compatible-mode/v1", "dashscope_api_key": "sk-secret"},
+    }
+    defaults: dict[str, Any] = {"llm_provider": kind, "llm_model": "known", "llm_timeout": 5.0, "llm_retries": 0}
+    return load_settings(**{**defaults, "data_dir": Path("none"), **places[kind], **values})
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import pydantic_ai.models
 import pytest
-from helpers_providers import FakeProvider, Scripted, serve
+from helpers_providers import FakeProvider, Scripted, requests_allowed, serve, settings_for
 
 from agent_model import ChatModel, Failure, Prompt, Reply, build_chat_model
-from config import Settings, load_settings
+from config import load_settings
 from endpoints import Role, find_endpoint
 from errors import (
     ConfigurationError,
@@ -24,29 +23,18 @@ from errors import (
     ProviderResponseError,
     ProviderUnavailableError,
 )
-from model_loop import close_model_loop
 
 PROMPT = Prompt("Be short.", "Is water wet?")
 
 
 @pytest.fixture(autouse=True)
-def _allow_requests(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(pydantic_ai.models, "ALLOW_MODEL_REQUESTS", True)
-    yield
-    close_model_loop()
-
-
-def settings_for(provider: FakeProvider, *, kind: str = "openai", **values: Any) -> Settings:
-    places = {
-        "openai": {"openai_api_base": provider.url, "openai_api_key": "sk-secret"},
-        "ollama": {"ollama_url": provider.root},
-        "dashscope": {"dashscope_url": f"{provider.root}/compatible-mode/v1", "dashscope_api_key": "sk-secret"},
-    }
-    defaults = {"llm_provider": kind, "llm_model": "known", "llm_timeout": 5.0, "data_dir": Path("none")}
-    return load_settings(**{**defaults, **places[kind], **values})
+def _requests() -> Iterator[None]:
+    with requests_allowed():
+        yield
 
 
 def model_for(provider: FakeProvider, **values: Any) -> ChatModel:
+    values.setdefault("llm_retries", 2)
     model = build_chat_model(settings_for(provider, **values), role=Role.GRADE)
     assert model is not None
     return model
