@@ -36,7 +36,7 @@ def main() -> None:
 
 
 def draw_page() -> None:
-    """Draw the sidebar and the chosen view."""
+    """Draw the sidebar and the chosen view; what opens the knowledge base comes last, so the page is there first."""
     with st.sidebar:
         st.markdown(f"### :material/fact_check: {words('app_name')}")
         st.segmented_control(
@@ -47,8 +47,7 @@ def draw_page() -> None:
             required=True,
             label_visibility="collapsed",
         )
-        with Boundary("shelf"):
-            draw_shelf()
+        shelf = st.container()
         st.divider()
         with Boundary("conversations"):
             draw_conversations()
@@ -63,6 +62,8 @@ def draw_page() -> None:
     )
     with Boundary(st.session_state.view):
         DRAW[st.session_state.view]()
+    with shelf, Boundary("shelf"):
+        draw_shelf()
 
 
 main()

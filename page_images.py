@@ -9,7 +9,7 @@ from pathlib import Path
 
 from PIL import Image, ImageDraw
 
-from errors import PdfUnreadableError
+from pdf_render import page_count, render_page
 from schema import Box, Region
 
 PAGE_WIDTH = 1100
@@ -17,6 +17,7 @@ PAGE_WIDTH = 1100
 MAX_ZOOM = 3.0
 FILL = (255, 176, 0, 56)
 EDGE = (190, 84, 0, 255)
+PAPER_EDGE = (208, 204, 196)
 MARGIN = 0.006
 """Room around a box, as a share of the page's width, so that the edge does not touch the letters."""
 
@@ -41,12 +42,13 @@ def draw_page(
     :raises PdfError: the file is gone, locked or damaged, or has no such page.
     """
     zoom = min(max(zoom, 1.0), MAX_ZOOM)
-    picture, pages = _render(path, page=page, width=round(PAGE_WIDTH * zoom), password=password)
+    picture = render_page(path, page, width=round(PAGE_WIDTH * zoom), password=password)
     boxes = [region.bbox for region in regions if region.page == page]
     picture = _box(picture, boxes=boxes)
     if zoom > 1.0:
         picture = picture.crop(_window(picture.size, boxes=boxes, zoom=zoom))
-    return _encode(picture, pages=pages)
+    ImageDraw.Draw(picture).rectangle((0, 0, picture.width - 1, picture.height - 1), outline=PAPER_EDGE, width=2)
+    return _encode(picture, pages=page_count(path, password=password))
 
 
 def crop_region(path: Path, *, region: Region, password: str = "") -> PageImage:
@@ -54,23 +56,9 @@ def crop_region(path: Path, *, region: Region, password: str = "") -> PageImage:
 
     :raises PdfError: as `draw_page`.
     """
-    picture, pages = _render(path, page=region.page, width=round(PAGE_WIDTH * 1.5), password=password)
+    picture = render_page(path, region.page, width=round(PAGE_WIDTH * 1.5), password=password)
     edges = _pixels(region.bbox, size=picture.size)
-    return _encode(picture.crop(edges), pages=pages)
-
-
-def _render(path: Path, *, page: int, width: int, password: str) -> tuple[Image.Image, int]:
-    import pypdfium2
-
-    try:
-        with pypdfium2.PdfDocument(path, password=password or None) as pdf:
-            if not 1 <= page <= len(pdf):
-                raise PdfUnreadableError(f"{path.name} has no page {page}", hint="build again", file=path.name)
-            sheet = pdf[page - 1]
-            picture = sheet.render(scale=width / sheet.get_width()).to_pil()
-            return picture.convert("RGB"), len(pdf)
-    except (pypdfium2.PdfiumError, OSError) as error:
-        raise PdfUnreadableError(f"{path.name}: {error}", hint="upload the file again", file=path.name) from error
+    return _encode(picture.crop(edges), pages=page_count(path, password=password))
 
 
 def _box(picture: Image.Image, *, boxes: Sequence[Box]) -> Image.Image:

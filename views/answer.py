@@ -12,12 +12,14 @@ from views.evidence import draw_evidence, draw_link, origin_badge, place
 from views.markup import mark_citations, plain_markdown, quote_markdown, safe_markdown
 from views.page_viewer import Sheet, citation_label, draw_beside, open_sheet
 from views.resources import conversations
-from views.session import Pending, ask_next, go_to, language, words
-from views.verdict import draw_action
+from views.session import Pending, ask_next, emphasis, go_to, language, words
+from views.verdict import draw_action, draw_chart
 from what_if import lowered
 
 USER_ICON = ":material/person:"
 CRAG_ICON = ":material/menu_book:"
+CHARTED = 5
+"""Documents in the small chart under the latest answer; the panel shows all."""
 
 
 def draw_turn(turn: StoredTurn, *, latest: bool) -> None:
@@ -32,6 +34,7 @@ def draw_turn(turn: StoredTurn, *, latest: bool) -> None:
             text, page = st.columns([3, 2], gap="medium")
             with text:
                 _draw_answer(turn)
+                draw_chart(answer, thresholds=answer.verdict.thresholds, limit=CHARTED)
             with page:
                 draw_beside(turn.id, citations=pictured)
         else:
@@ -129,7 +132,7 @@ def _draw_next_steps(turn: StoredTurn) -> None:
                 words("search_web_once"),
                 icon=":material/travel_explore:",
                 key=f"web_{turn.id}",
-                type="primary",
+                type=emphasis(),
                 on_click=ask_next,
                 args=(Pending(asked, search_mode=SearchMode.AUTO, rewind=turn.id),),
             )
@@ -204,7 +207,7 @@ def _draw_editor(turn: StoredTurn, *, asked: str) -> None:
         st.button(
             words("ask_again"),
             key=f"ask_again_{turn.id}",
-            type="primary",
+            type=emphasis(),
             disabled=not text.strip(),
             on_click=ask_next,
             args=(Pending(text.strip(), rewind=turn.id),),

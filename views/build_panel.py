@@ -13,7 +13,7 @@ from uploads import Arrival, Upload, save_upload
 from views.boundary import Boundary, show_error
 from views.markup import plain_markdown
 from views.resources import build_job, files_dir, knowledge_base
-from views.session import go_to, words
+from views.session import emphasis, go_to, words
 
 POLL_SECONDS = 1.0
 
@@ -65,7 +65,7 @@ def draw_build() -> None:
         words("update"),
         icon=":material/sync:",
         key="update",
-        type="primary",
+        type=emphasis(),
         width="stretch",
         help=words("update_help"),
         on_click=_start,

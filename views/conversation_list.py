@@ -29,22 +29,24 @@ def draw_conversations() -> None:
     st.caption(words("conversations"))
     for conversation in listed:
         current = conversation.id == st.session_state.conversation
-        with st.container(horizontal=True, vertical_alignment="center", wrap=False, gap="small"):
-            st.button(
-                plain_markdown(conversation.title),
-                key=f"open_{conversation.id}",
-                type="secondary" if current else "tertiary",
-                width="stretch",
-                wrap=False,
-                on_click=open_conversation,
-                args=(conversation.id,),
-            )
-            if current:
-                _draw_menu(conversation)
+        st.button(
+            plain_markdown(conversation.title),
+            key=f"open_{conversation.id}",
+            type="secondary" if current else "tertiary",
+            icon=":material/chat_bubble:",
+            width="stretch",
+            wrap=False,
+            on_click=open_conversation,
+            args=(conversation.id,),
+        )
+        if current:
+            _draw_menu(conversation)
 
 
 def _draw_menu(conversation: Conversation) -> None:
-    with st.popover(words("conversation_menu"), icon=":material/more_horiz:", key=f"menu_{conversation.id}"):
+    with st.popover(
+        words("conversation_menu"), icon=":material/more_horiz:", type="tertiary", key=f"menu_{conversation.id}"
+    ):
         st.text_input(
             words("rename"),
             value=conversation.title,

@@ -13,7 +13,7 @@ from views.build_panel import draw_build, draw_uploader
 from views.markup import plain_markdown
 from views.page_viewer import Sheet, draw_download, open_sheet
 from views.resources import build_job, file_path, knowledge_base
-from views.session import words
+from views.session import emphasis, words
 
 if TYPE_CHECKING:
     from listing import DocumentInfo
@@ -109,7 +109,7 @@ def _draw_one(documents: tuple[DocumentInfo, ...]) -> None:
                 words("delete_yes"),
                 icon=":material/delete_forever:",
                 key="delete_yes",
-                type="primary",
+                type=emphasis(),
                 on_click=_delete,
                 args=(document.file,),
             )

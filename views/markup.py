@@ -19,6 +19,7 @@ _UNDERLINE = re.compile(r"(?m)^([ \t]{0,3})(-+|=+)[ \t]*$")
 _INDENT = re.compile(r"(?m)^[ \t]+")
 _MARK = re.compile(r"\\\[(\d{1,3})\\\]")
 _RULER = re.compile(r"(?m)^[ \t]*\|?[ \t]*:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
+_ROW = re.compile(r"[ \t]*[“\"「]?(?P<row>\|.*\|)[ \t]*[”\"」]?(?P<rest>[^|]*)")
 _BREAK = "\u2060"
 """A word joiner: unseen, it keeps bare addresses and icon names from being linked or replaced after parsing."""
 
@@ -36,6 +37,7 @@ def safe_markdown(text: str) -> str:
     """
     clean = _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
     bold = _HEADING.sub(lambda found: f"**{found[1].strip().strip('*')}**" if found[1].strip() else "", clean)
+    bold = _tables_apart(bold)
     bold = _RULER.sub(lambda found: found[0].replace(":", ""), bold)
     escaped = _ACTIVE.sub(r"\\\1", _inert(_INDENT.sub(_shallow, bold)))
     return _UNDERLINE.sub(r"\1\\\2", escaped)
@@ -66,6 +68,21 @@ def safe_url(url: str) -> str:
 
 def _inert(text: str) -> str:
     return _SHORTCODE.sub(":" + _BREAK, _ADDRESS.sub(lambda found: found[0] + _BREAK, text))
+
+
+def _tables_apart(text: str) -> str:
+    """Set table rows apart from the sentence and the quotation marks around them, as Markdown needs."""
+    lines: list[str] = []
+    inside = False
+    for line in text.split("\n"):
+        found = _ROW.fullmatch(line)
+        if found and not inside:
+            lines.append("")
+        lines.append(found["row"] if found else line)
+        if found and found["rest"].strip():
+            lines += ["", found["rest"].strip()]
+        inside = bool(found) and not found["rest"].strip()
+    return "\n".join(lines)
 
 
 def _shallow(found: re.Match[str]) -> str:

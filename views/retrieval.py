@@ -12,7 +12,7 @@ from views.evidence import place
 from views.markup import plain_markdown, quote_markdown
 from views.page_viewer import Sheet, open_sheet
 from views.resources import knowledge_base, pipeline
-from views.session import words
+from views.session import emphasis, words
 
 
 def draw_retrieval() -> None:
@@ -31,7 +31,7 @@ def draw_retrieval() -> None:
             files = st.multiselect(
                 words("retrieval_files"), names, key="retrieval_files", placeholder=words("retrieval_all_files")
             )
-        asked = st.form_submit_button(words("retrieval_run"), icon=":material/search:", type="primary")
+        asked = st.form_submit_button(words("retrieval_run"), icon=":material/search:", type=emphasis())
     if asked and query.strip():
         began = perf_counter()
         found = pipeline().retriever.retrieve(query.strip(), limit=int(limit), files=tuple(files))

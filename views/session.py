@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import streamlit as st
 
@@ -68,6 +68,11 @@ def words(key: str, **values: object) -> str:
 def dark() -> bool:
     """Tell whether the browser shows the dark theme."""
     return st.context.theme.type == "dark"
+
+
+def emphasis() -> Literal["primary", "secondary"]:
+    """Return the type of a main button: Streamlit's white label is unreadable on the accent of the dark theme."""
+    return "secondary" if dark() else "primary"
 
 
 def owner() -> str:

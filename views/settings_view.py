@@ -13,7 +13,7 @@ from views.boundary import Boundary
 from views.conversation_list import draw_labelled
 from views.markup import plain_markdown
 from views.resources import forget_settings, pipeline
-from views.session import base_name, language, words
+from views.session import base_name, emphasis, language, words
 
 PROVIDERS = get_args(Provider)
 EVALUATORS = (None, "reader", "llm", "cascade", "similarity")
@@ -28,7 +28,7 @@ def draw_settings() -> None:
         changes = _draw_answering(settings)
         changes |= _draw_models(settings)
         changes |= _draw_general(settings)
-        saved = st.form_submit_button(words("save"), icon=":material/save:", type="primary", key="save_settings")
+        saved = st.form_submit_button(words("save"), icon=":material/save:", type=emphasis(), key="save_settings")
     if saved:
         _save(settings, wanted=changes)
     _draw_tests(settings)

@@ -6,7 +6,7 @@ import streamlit as st
 
 from config import get_settings
 from views.markup import plain_markdown
-from views.session import words
+from views.session import emphasis, words
 
 
 def admitted() -> bool:
@@ -20,7 +20,7 @@ def admitted() -> bool:
         return True
     if not st.user.get("is_logged_in"):
         st.title(words("app_name"), anchor=False)
-        st.button(words("sign_in"), icon=":material/login:", key="sign_in", type="primary", on_click=st.login)
+        st.button(words("sign_in"), icon=":material/login:", key="sign_in", type=emphasis(), on_click=st.login)
         return False
     email = str(st.user.get("email", "")).lower()
     verified = st.user.get("email_verified", True) is not False

@@ -12,6 +12,7 @@ from views.score_chart import Mark, score_chart
 from views.session import dark, words
 from what_if import reconsider
 
+CHART_WIDTH = 600
 ICONS = {
     Action.CORRECT: (":material/check_circle:", "green"),
     Action.AMBIGUOUS: (":material/change_history:", "orange"),
@@ -25,9 +26,10 @@ def draw_action(action: Action) -> None:
     st.badge(words(f"action_{action}"), icon=icon, color=color)  # type: ignore[arg-type]
 
 
-def draw_chart(answer: Answer, *, thresholds: Thresholds) -> None:
-    """Draw each document's score on the scale; the picture's text says the same in words."""
-    marks = [Mark(mark_label(item), None if item.grade.failed else item.grade.score) for item in answer.graded]
+def draw_chart(answer: Answer, *, thresholds: Thresholds, limit: int | None = None) -> None:
+    """Draw the scores of the best `limit` documents (all when None); the picture's text says the same in words."""
+    ranked = sorted(answer.graded, key=lambda item: -item.grade.score)[:limit] if limit else answer.graded
+    marks = [Mark(mark_label(item), None if item.grade.failed else item.grade.score) for item in ranked]
     if not marks:
         st.caption(words("no_documents"))
         return
@@ -39,8 +41,9 @@ def draw_chart(answer: Answer, *, thresholds: Thresholds) -> None:
         dark=dark(),
     )
     listed = "; ".join(f"{mark.label}: {'?' if mark.score is None else format(mark.score, '+.2f')}" for mark in marks)
-    st.image(svg, width="stretch", alt=words("chart_alt", scores=listed))
-    st.caption(words("chart_legend"))
+    with st.container(width=CHART_WIDTH):
+        st.image(svg, width="stretch", alt=words("chart_alt", scores=listed))
+        st.caption(words("chart_legend"))
 
 
 def mark_label(item: Graded) -> str:

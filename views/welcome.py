@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -12,28 +13,30 @@ from language import detect_language
 from schema import BlockType
 from views.markup import plain_markdown
 from views.resources import knowledge_base
-from views.session import Pending, ask_next, go_to, words
+from views.session import Pending, ask_next, emphasis, go_to, language, words
 
 if TYPE_CHECKING:
     from knowledge_base import KnowledgeBase
 
 STARTERS = 4
-HEADING_PAGES = 3
+HEADING_PAGES = 6
 HEADING_LENGTH = 60
+_NUMBER = re.compile(r"^[\d.、§]+[.、)]?\s*")
 
 
 def draw_welcome() -> None:
     """Draw the screen of an empty conversation."""
     st.title(words("welcome_title"), anchor=False)
     st.markdown(words("welcome_lead"))
-    status = knowledge_base().status()
+    with st.spinner(words("opening")):
+        status = knowledge_base().status()
     if status.chunks == 0:
         st.info(words("welcome_empty", folder=plain_markdown(str(get_settings().files_dir))), icon=":material/info:")
         st.button(
             words("go_library"),
             icon=":material/library_books:",
             key="go_library",
-            type="primary",
+            type=emphasis(),
             on_click=go_to,
             args=("library",),
         )
@@ -53,29 +56,38 @@ def _draw_starters() -> None:
                 plain_markdown(question),
                 key=f"starter_{number}",
                 icon=":material/lightbulb:",
+                wrap=True,
                 on_click=ask_next,
                 args=(Pending(question),),
             )
 
 
 def starter_questions() -> list[str]:
-    """Return questions about headings of the indexed documents, in each heading's language."""
+    """Return questions about headings of the indexed documents, in each heading's language, the page's own first."""
     base = knowledge_base()
     files = [document.file for document in base.documents() if document.status == "indexed"][:STARTERS]
     headings = [heading for file in files for heading in _headings(base, file=file)]
-    return [
-        translate("page.starter", language=detect_language(heading), heading=heading) for heading in headings[:STARTERS]
-    ]
+    own = [heading for heading in headings if detect_language(heading) == language()]
+    others = [heading for heading in headings if detect_language(heading) != language()]
+    chosen = [*_spread(own, count=STARTERS - min(len(others), 1)), *_spread(others, count=STARTERS)][:STARTERS]
+    return [translate("page.starter", language=detect_language(heading), heading=heading) for heading in chosen]
 
 
 def _headings(base: KnowledgeBase, *, file: str) -> list[str]:
-    """Section headings of a file's first pages, the title of the document itself left out."""
+    """Section headings of a file's first pages without their numbers, the document's own title left out."""
     found: dict[str, None] = {}
     for page in range(1, HEADING_PAGES + 1):
         for block in base.blocks(file, page=page):
-            if block.type is BlockType.TITLE and block.level > 1 and 2 <= len(block.text) <= HEADING_LENGTH:
-                found[block.text] = None
-    return list(found)[:2]
+            heading = _NUMBER.sub("", block.text).strip()
+            if block.type is BlockType.TITLE and block.level > 1 and 2 <= len(heading) <= HEADING_LENGTH:
+                found[heading] = None
+    return list(found)
+
+
+def _spread(headings: list[str], *, count: int) -> list[str]:
+    """`count` of the headings, evenly from all of them."""
+    step = max(len(headings) / max(count, 1), 1.0)
+    return [headings[int(number * step)] for number in range(min(count, len(headings)))]
 
 
 def _draw_abilities() -> None:
