@@ -95,7 +95,7 @@ def _capped(keywords: Sequence[str]) -> tuple[str, ...]:
 def _english_phrases(question: str) -> list[str]:
     """Runs of words that are not stop words; the three most telling ones in the question's order."""
     phrases: list[list[str]] = [[]]
-    for word in re.findall(r"[^\W_]+(?:[-'’.&/][^\W_]+)*|[^\s\w]", question):
+    for word in re.findall(r"(?:[A-Z]\.){2,}|[^\W_]+(?:[-'’.&/][^\W_]+)*|[^\s\w]", question):
         bare = re.sub(r"['’]s?$", "", word)
         if bare.lower() in ENGLISH_FUNCTION_WORDS or not bare[:1].isalnum():
             phrases.append([])
@@ -112,7 +112,7 @@ def _english_weight(phrase: str) -> float:
     """Names and numbers weigh most, then long words."""
     words = phrase.split()
     names = sum(word[0].isupper() or any(char.isdigit() for char in word) for word in words)
-    return 10.0 * names + sum(len(word) for word in words)
+    return 100.0 * names + sum(len(word) for word in words)
 
 
 def _chinese_phrases(question: str) -> list[str]:

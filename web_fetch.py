@@ -32,6 +32,10 @@ MAX_HTML_BYTES = 3_000_000
 """A longer page is cut here."""
 MAX_PDF_BYTES = 20_000_000
 """A longer PDF is not read."""
+MAX_TAGS = 40_000
+"""Markup beyond is cut: extraction slows down faster than a page grows."""
+MAX_CHARACTERS = 200_000
+"""Text beyond is cut."""
 PARALLEL = 5
 _USER_AGENT = "Mozilla/5.0 (compatible; CRAG/1.0; PDF knowledge base)"
 _META_CHARSET = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?\s*([\w-]{2,20})", re.IGNORECASE)
@@ -139,7 +143,7 @@ class PageFetcher:
             return "", self._pdf_sections(body.content, seconds=max(0.1, deadline - time.monotonic()))
         text = decode_page(body.content, charset=body.charset)
         if body.plain:
-            return "", (Section(text),) if text.strip() else ()
+            return "", (Section(text[:MAX_CHARACTERS]),) if text.strip() else ()
         return html_text(text)
 
     def _pdf_sections(self, content: bytes, *, seconds: float) -> tuple[Section, ...]:
@@ -221,21 +225,28 @@ def html_text(html: str) -> tuple[str, tuple[Section, ...]]:
     """Return the title and the visible main text of an HTML page; no section when there is none."""
     from trafilatura import bare_extraction, load_html
 
-    tree = load_html(html)
+    tree = load_html(_cut(html))
     if tree is None:
         return "", ()
     _drop_hidden(tree)
     found = bare_extraction(tree, include_comments=False, include_tables=True, favor_recall=True)
     text = (getattr(found, "text", None) or "").strip()
-    title = (getattr(found, "title", None) or "").strip()
-    return title, (Section(text),) if text else ()
+    title = " ".join((tree.findtext(".//title") or "").split())
+    return title, (Section(text[:MAX_CHARACTERS]),) if text else ()
+
+
+def _cut(html: str) -> str:
+    """The page up to its last tag that is read."""
+    tags = re.finditer("<", html)
+    end = next((tag.start() for number, tag in enumerate(tags) if number == MAX_TAGS), len(html))
+    return html[:end]
 
 
 def _drop_hidden(tree: Any) -> None:
     """Remove what a browser would not show."""
-    for element in tree.xpath("//*[@hidden or @aria-hidden='true' or @style]"):
-        hidden = element.get("hidden") is not None or element.get("aria-hidden") == "true"
-        if (hidden or _HIDDEN_STYLE.search(element.get("style") or "")) and element.getparent() is not None:
+    styled = [element for element in tree.xpath("//*[@style]") if _HIDDEN_STYLE.search(element.get("style"))]
+    for element in [*tree.xpath("//*[@hidden or @aria-hidden='true'] | //template | //noscript"), *styled]:
+        if element.getparent() is not None:
             element.drop_tree()
 
 

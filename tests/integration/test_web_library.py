@@ -1,0 +1,124 @@
+"""A folder of files as the web: found in both languages, kept up to date, nothing of this machine in its addresses."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+import web_library
+from config import ROOT, load_settings
+from errors import ProviderUnavailableError
+from schema import Origin
+from search import WebSearcher
+from web_library import LibraryProvider
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(web_library, "FRESH_SECONDS", 0.0)
+    folder = tmp_path / "web 资料"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "towers.md").write_text(
+        "# Towers\n\nGeneral remarks.\n\n## Pharos\n\nThe lighthouse was 100 metres tall.\n", encoding="utf-8"
+    )
+    (folder / "sub" / "长城 笔记.txt").write_text("长城全长二万一千一百九十六公里。\n\n秦始皇修筑。", encoding="utf-8")
+    (folder / "ignored.html").write_text("The lighthouse was one metre tall.", encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def library(tmp_path: Path, folder: Path) -> LibraryProvider:
+    return LibraryProvider(load_settings(data_dir=tmp_path / "data"), folder=folder)
+
+
+def test_english_by_stem_with_the_headings_as_title(library: LibraryProvider) -> None:
+    (best, *_) = library.find("How tall were the lighthouses?", language="en", limit=3)
+    assert (best.url, best.title) == ("library:towers.md", "Towers – Pharos")
+    assert best.text == "The lighthouse was 100 metres tall."
+
+
+def test_chinese_by_pairs(library: LibraryProvider) -> None:
+    (best,) = library.find("万里长城有多长", language="zh", limit=3)
+    assert "二万一千" in best.text
+    assert best.title == "长城 笔记"
+    assert best.url == "library:sub/%E9%95%BF%E5%9F%8E%20%E7%AC%94%E8%AE%B0.txt"
+
+
+def test_pdf_leads_to_its_page(library: LibraryProvider, folder: Path) -> None:
+    sample = min((ROOT / "Files").glob("*sample*.pdf"))
+    shutil.copy(sample, folder / "k2.pdf")
+    found = library.find("青禾 重量", language="zh", limit=5)
+    assert any(result.url.startswith("library:k2.pdf#page=") for result in found)
+
+
+def test_nothing_shared_is_nothing_found(library: LibraryProvider) -> None:
+    assert library.find("xylophone", language="en", limit=3) == []
+    assert library.find("!?", language="en", limit=3) == []
+    assert library.find('" OR search:*', language="en", limit=3) == []
+
+
+def test_only_what_changed_is_read_again(library: LibraryProvider, folder: Path) -> None:
+    assert library.refresh() == 2
+    assert library.refresh() == 0
+    path = folder / "towers.md"
+    path.write_text("# Towers\n\nThe campanile leans.", encoding="utf-8")
+    os.utime(path, (1, 1))
+    assert library.refresh() == 1
+    assert library.find("lighthouse", language="en", limit=3) == []
+    assert len(library.find("campanile", language="en", limit=3)) == 1
+    path.unlink()
+    assert library.find("campanile", language="en", limit=3) == []
+
+
+def test_index_outlives_the_process_and_not_the_folder(library: LibraryProvider, folder: Path, tmp_path: Path) -> None:
+    settings = load_settings(data_dir=tmp_path / "data")
+    library.refresh()
+    assert LibraryProvider(settings, folder=folder).refresh() == 0
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "a.txt").write_text("Only this file is in the other folder.", encoding="utf-8")
+    assert (
+        LibraryProvider(settings, folder=other).find("lighthouse file", language="en", limit=5)[0].url
+        == "library:a.txt"
+    )
+    assert len(LibraryProvider(settings, folder=other).find("lighthouse file", language="en", limit=5)) == 1
+
+
+def test_broken_file_leaves_the_others(
+    library: LibraryProvider, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (folder / "a.pdf").write_bytes(b"%PDF-1.7 broken")
+    assert library.find("lighthouse", language="en", limit=3)
+    assert "a.pdf" in caplog.text
+
+
+def test_links_out_of_the_folder_are_not_followed(library: LibraryProvider, folder: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside.txt"
+    outside.write_text("A secret zeppelin.", encoding="utf-8")
+    (folder / "link.txt").symlink_to(outside)
+    assert library.find("zeppelin", language="en", limit=3) == []
+
+
+def test_folder_that_is_not_there(tmp_path: Path) -> None:
+    library = LibraryProvider(load_settings(data_dir=tmp_path), folder=tmp_path / "none")
+    with pytest.raises(ProviderUnavailableError):
+        library.find("x", language="en", limit=3)
+
+
+def test_search_with_the_library(folder: Path, tmp_path: Path) -> None:
+    settings = load_settings(
+        data_dir=tmp_path / "data", web_search="auto", web_providers=("library",), web_library_dir=folder
+    )
+    question = "How tall was the lighthouse?"
+    report = WebSearcher(settings).search(question, language="en")
+    document = report.documents[0]
+    assert (document.origin, document.url, document.heading_path) == (
+        Origin.WEB,
+        "library:towers.md",
+        ("Towers – Pharos",),
+    )
+    assert (report.queries, report.provider) == ((question,), "library")
+    assert str(tmp_path) not in repr(report)
