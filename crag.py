@@ -121,9 +121,10 @@ class Crag:
 
     def _rewrite(self, run: _Run, *, history: Sequence[Turn]) -> Iterator[Event]:
         rewritten = self.rewriter.rewrite(run.question, history=history) if history else None
+        if rewritten:
+            run.usage += rewritten.usage
         if rewritten and rewritten.question != run.question:
             run.question = rewritten.question
-            run.usage += rewritten.usage
             yield rewritten
         run.language = detect_language(run.question)
 
