@@ -22,6 +22,7 @@ from errors import ConfigurationError, StoreError
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
+    from chromadb.config import Settings as ChromaSettings
     from chromadb.api.models.Collection import Collection as ChromaCollection
 
 Vectors = NDArray[np.float32]
@@ -186,15 +187,13 @@ def open_vector_store(settings: Settings, *, folder: Path, collection: str, dime
     :raises StoreError: it cannot be opened.
     :raises ConfigurationError: `CRAG_CHROMA_URL` or `CRAG_VECTOR_STORE` names nothing known.
     """
+    if settings.vector_store != "chroma":
+        from langchain_store import open_langchain_store
+
+        return open_langchain_store(settings, folder=folder, collection=collection, dimension=dimension)
     import chromadb
     from chromadb.config import Settings as ChromaSettings
 
-    if settings.vector_store != "chroma":
-        raise ConfigurationError(
-            f"CRAG_VECTOR_STORE={settings.vector_store!r} is not known",
-            hint="use chroma",
-            name="CRAG_VECTOR_STORE",
-        )
     quiet = ChromaSettings(anonymized_telemetry=False)
     if settings.chroma_url:
         address = urlsplit(settings.chroma_url)
@@ -206,10 +205,32 @@ def open_vector_store(settings: Settings, *, folder: Path, collection: str, dime
             )
         secure = address.scheme == "https"
         port = address.port or (443 if secure else 8000)
-        with chroma_errors(settings.chroma_url):
+        try:
             client = chromadb.HttpClient(address.hostname, port=port, ssl=secure, settings=quiet)
+        except (ValueError, OSError) as error:
+            raise StoreError(
+                f"no Chroma server at {settings.chroma_url}: {error}",
+                hint="start it, or correct CRAG_CHROMA_URL",
+                code="store_unreachable",
+                path=settings.chroma_url,
+            ) from error
         return ChromaStore(client, collection=collection, dimension=dimension, where=settings.chroma_url)
-    folder.mkdir(parents=True, exist_ok=True)
-    with _opening, chroma_errors(str(folder)):
-        client = chromadb.PersistentClient(folder, settings=quiet)
+    with _opening:
+        client = _embedded_client(folder, settings=quiet)
     return ChromaStore(client, collection=collection, dimension=dimension, where=str(folder))
+
+
+def _embedded_client(folder: Path, *, settings: ChromaSettings) -> ClientAPI:
+    import chromadb
+    from chromadb.api.shared_system_client import SharedSystemClient
+    from chromadb.errors import ChromaError
+
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        return chromadb.PersistentClient(folder, settings=settings)
+    except (ChromaError, ValueError, RuntimeError, AttributeError, OSError) as error:
+        # Chroma keeps a client that did not start and hands it out again; whatever is put in its place would fail too.
+        getattr(SharedSystemClient, "_identifier_to_system", {}).pop(str(folder), None)
+        raise StoreError(
+            f"{folder}: {error}", hint="rebuild", code="store_damaged", path=folder, reason=error
+        ) from error
