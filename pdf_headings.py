@@ -32,9 +32,9 @@ _RANK = ("part", "chapter", "section", "roman", "chinese", "bracketed", "decimal
 _STRONG = frozenset({"part", "chapter", "section", "decimal2", "decimal3", "decimal4"})
 _KNOWN = re.compile(
     r"^(?:\d{1,2}[.\s]+|[IVX]+\.\s+)?(?:abstract|introduction|background|related works?|methods?|"
-    r"methodology|experiments?|results?|discussion|conclusions?|acknowledge?ments?|references|bibliography|appendix|contents|table of contents|summary|"
-    r"executive summary|overview|preface|foreword|glossary|index|摘\s*要|引\s*言|前\s*言|绪\s*论|目\s*录|结\s*论|总\s*结|参考文献|"
-    r"致\s*谢|附\s*录|概\s*述|简\s*介|背\s*景|术语|释义|小结|讨论|实验|方法)[:：.]?$",
+    r"methodology|experiments?|results?|discussion|conclusions?|acknowledge?ments?|references|bibliography|"
+    r"appendix|contents|table of contents|summary|executive summary|overview|preface|foreword|glossary|index|"
+    r"摘\s*要|引\s*言|前\s*言|绪\s*论|目\s*录|结\s*论|总\s*结|参考文献|致\s*谢|附\s*录|概\s*述|简\s*介|背\s*景|术语|释义|小结|讨论|实验|方法)[:：.]?$",
     re.I,
 )
 _LEADERS = re.compile(r"[.．·…]{4,}|(?:[.．·…]\s){4,}")

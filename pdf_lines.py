@@ -23,6 +23,10 @@ _BEFORE_CJK = re.compile(f"[{_CJK_OR_PUNCTUATION}][\"')\\]]*$")
 _AT_CJK = re.compile(f"^[\"'(\\[]*[{_CJK_OR_PUNCTUATION}]")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u00ad\u200b-\u200f\u2028-\u202e\u2060\ufeff\ufffe\uffff]")
 _SPACES = re.compile(r"[ \t\r\n\u00a0\u2000-\u200a\u202f\u3000]+")
+_LETTER_SPACE = re.compile(f"(?<=[{_CJK_OR_PUNCTUATION}]) (?=[{_CJK_OR_PUNCTUATION}])")
+# Kangxi radicals, compatibility ideographs, ligatures, full-width digits and letters; full-width punctuation is
+# proper Chinese and stays.
+_FOLDABLE = re.compile("[\u2f00-\u2fdf\uf900-\ufaff\ufb00-\ufb06\uff10-\uff19\uff21-\uff3a\uff41-\uff5a]+")
 _HYPHENATED = re.compile(r"([^\W\d_]+)[-\u2010]$")
 
 # Radicals that stand for the plain character in careless text layers; NFKC folds only the Kangxi block.
@@ -35,27 +39,15 @@ _SYMBOLS = str.maketrans({"\uf0b7": "•", "\uf0a7": "•", "\uf06c": "•", "\u
                           "\uf0fc": "✓", "\uf0ac": "←", "\uf0ae": "→", "\uf02d": "-"})  # fmt: skip
 
 
-def fold(character: str) -> str:
-    """Return the plain form of a compatibility character where that loses nothing a reader sees."""
-    code = ord(character)
-    safe = (
-        0x2F00 <= code <= 0x2FDF  # Kangxi radicals
-        or 0xF900 <= code <= 0xFAFF  # compatibility ideographs
-        or 0xFB00 <= code <= 0xFB06  # ligatures
-        or 0xFF10 <= code <= 0xFF19  # full-width digits and letters; full-width punctuation is proper Chinese
-        or 0xFF21 <= code <= 0xFF3A
-        or 0xFF41 <= code <= 0xFF5A
-    )
-    return unicodedata.normalize("NFKC", character) if safe else character
-
-
 def mend(text: str) -> str:
     """Return text without control characters, odd spaces, radicals for characters, and letter-spaced Chinese."""
+    if text.isascii() and text.isprintable():
+        return text.strip() if "  " not in text else _SPACES.sub(" ", text).strip()
     text = _CONTROL.sub("", _SPACES.sub(" ", text)).translate(_RADICALS).translate(_SYMBOLS)
-    text = "".join(fold(character) if ord(character) > 0x2E7F else character for character in text)
+    text = _FOLDABLE.sub(lambda found: unicodedata.normalize("NFKC", found[0]), text)
     spaced = len(_SPACED.findall(text))
     if spaced >= 3 and spaced > 0.6 * len(_ADJACENT.findall(text)):
-        text = re.sub(f"(?<=[{_CJK_OR_PUNCTUATION}]) (?=[{_CJK_OR_PUNCTUATION}])", "", text)
+        text = _LETTER_SPACE.sub("", text)
     return unicodedata.normalize("NFC", text).strip()
 
 
@@ -242,8 +234,10 @@ def _best_run(bands: Sequence[Sequence[TextLine]]) -> tuple[int, int, float] | N
     edges = Counter(round(line.box[0]) for line in lines)
     best: tuple[int, int, float] | None = None
     most = 0
-    for edge, count in edges.items():
-        if count < 3 or not left + 0.1 * (right - left) < edge < right - 0.1 * (right - left):
+    common = [edge for edge, count in edges.items() if count >= 3]
+    hanging = [min(edge for edge in edges if other - 3.5 * narrow < edge <= other) for other in common]
+    for edge in dict.fromkeys([*common, *hanging]):
+        if not left + 0.1 * (right - left) < edge < right - 0.1 * (right - left):
             continue
         start = 0
         for index in range(len(bands) + 1):
@@ -275,12 +269,16 @@ def _column_text(run: Sequence[Sequence[TextLine]], *, edge: float) -> int:
 
 
 def _is_running(lines: Sequence[TextLine]) -> bool:
-    """Tell running text from a column of labels, figures or page numbers."""
+    """Tell running text, most of it in lines that fill the column, from labels, figures or page numbers."""
     high = sum(line.height / 12 for line in lines if line.insert is not None)
     text = [line for line in lines if line.insert is None]
     if len(rows(text)) + high < 3:
         return False
-    return not text or sum(width_of(line.text) for line in text) / len(text) >= 14
+    if not text:
+        return True
+    left, _, right, _ = union(line.box for line in text)
+    full = [line for line in text if line.box[2] - line.box[0] > 0.55 * (right - left) and width_of(line.text) >= 20]
+    return len(full) >= 3 and sum(len(line.text) for line in full) > 0.5 * sum(len(line.text) for line in text)
 
 
 def _side_by_side(first: Sequence[TextLine], second: Sequence[TextLine]) -> bool:

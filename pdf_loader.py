@@ -13,8 +13,8 @@ from typing import Any
 from config import Settings
 from errors import PdfEmptyError, PdfUnreadableError
 from pdf_page import PageResult, dump_page, load_page
+from pdf_process import child_pages
 from pdf_structure import assemble
-from pdf_text import read_text_pages
 from schema import Block, BlockParser
 
 __all__ = ["PageResult", "ParsedPdf", "PdfLoader", "block_as_json", "dump_page", "load_page", "parse_pdf"]
@@ -54,18 +54,7 @@ class PdfLoader:
         :raises PdfEmptyError: the file has no bytes or no pages.
         """
         check_file(path)
-        for page, _ in read_text_pages(path, document_id=document_id, password=password):
-            if page.total > self.settings.max_pages:
-                raise PdfUnreadableError(
-                    f"{path.name} has {page.total} pages, more than {self.settings.max_pages}",
-                    hint="split it, or raise CRAG_MAX_PAGES",
-                    code="pdf_too_long",
-                    file=path.name,
-                    pages=page.total,
-                    limit=self.settings.max_pages,
-                )
-            if page.page not in done:
-                yield page
+        yield from child_pages(path, document_id=document_id, password=password, done=done, settings=self.settings)
 
     def assemble(self, pages: Sequence[PageResult]) -> tuple[Block, ...]:
         """Return the blocks of the whole document: joins, running heads, heading tree, captions."""

@@ -4,22 +4,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 
-from pdf_lines import mend, union
+from pdf_lines import union
 from schema import Box, Line
 
+FIGURE = re.compile(r"^[\s$€£¥￥(（+±<>≤≥~≈\-–—−]*\d[\d.,\s/:%％)）\-–—−±xX×ppm]*$|^[-–—−*/]+$")
 _OPENING = re.compile(r"^[(（]?\s*(?:US|HK|C|A)?[$€£¥￥]\s*[(（]?$|^[(（]$")
 _CLOSING = re.compile(r"^[)）%％]+[)）%％]*$")
-_FIGURE = re.compile(r"^[\s$€£¥￥(（+\-–—−]*[\d.,]+[\s%％)）]*$|^[-–—−]+$|^$")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell: its text, and over how many columns and rows it reaches."""
+
+    text: str
+    wide: int = 1
+    high: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row: the text of its cells, and its box."""
+    """The cells that begin in one row, by column, and the box of the row."""
 
-    cells: tuple[str, ...]
+    cells: dict[int, Cell]
     box: Box
 
 
@@ -28,7 +37,8 @@ class Table:
     """A table whose first `heads` rows are its header."""
 
     rows: tuple[Row, ...]
-    heads: int
+    width: int
+    heads: int = 1
 
     @property
     def box(self) -> Box:
@@ -36,85 +46,135 @@ class Table:
         return union(row.box for row in self.rows)
 
 
-def make_table(rows: Sequence[tuple[Sequence[str], Box]], *, heads: int) -> Table | None:
-    """Return a table with mended cells, currency signs joined to their figures and empty columns dropped.
+def tidy(table: Table) -> Table | None:
+    """Return a table with currency signs joined to their figures and empty rows and columns dropped.
 
-    None when what is left is no table: fewer than two rows or columns, or cells that hold running text.
+    None when what is left is no table: fewer than two rows or columns, or a layout of running text.
     """
-    width = max((len(cells) for cells, _ in rows), default=0)
-    cleaned = [([mend(cell) for cell in cells] + [""] * (width - len(cells)), box) for cells, box in rows]
-    heads = min(heads, len(cleaned))
-    for cells, _ in cleaned:
-        _join_signs(cells)
+    for row in table.rows:
+        _join_signs(row.cells, width=table.width)
+    _settle_heads(table)
     kept = [
         column
-        for column in range(width)
-        if any(cells[column] for cells, _ in cleaned[heads:]) or sum(bool(cells[column]) for cells, _ in cleaned) > 1
+        for column in range(table.width)
+        if any(row.cells[column].text for row in table.rows if column in row.cells)
     ]
-    stray = [column for column in range(width) if column not in kept]
+    place = {column: index for index, column in enumerate(kept)}
     found: list[Row] = []
-    for cells, box in cleaned:
-        for column in stray:  # a header cell over an empty column belongs to its neighbour
-            target = min(kept, key=lambda near: abs(near - column), default=None)
-            if cells[column] and target is not None:
-                cells[target] = " ".join(part for part in (cells[target], cells[column]) if part)
-        if any(cells[column] for column in kept):
-            found.append(Row(tuple(cells[column] for column in kept), box))
+    heads = 0
+    for index, row in enumerate(table.rows):
+        cells = {
+            place[column]: replace(cell, wide=max(1, sum(column <= other < column + cell.wide for other in kept)))
+            for column, cell in row.cells.items()
+            if column in place
+        }
+        if any(cell.text for cell in cells.values()):
+            found.append(Row(cells, row.box))
+            heads += index < table.heads
     if len(found) < 2 or len(kept) < 2 or _is_prose(found):
         return None
-    return Table(tuple(found), max(1, heads) if _is_header(found) or heads else 1)
+    return Table(tuple(found), len(kept), max(1, min(heads, len(found) - 1)))
 
 
-def _join_signs(cells: list[str]) -> None:
+def _settle_heads(table: Table) -> None:
+    """Move a heading over a column without any cell to the neighbour whose own heading is missing."""
+
+    def text(row: Row, column: int) -> str:
+        return row.cells[column].text if column in row.cells else ""
+
+    top, body = table.rows[: table.heads], table.rows[table.heads :]
+    for column in range(1, table.width):
+        if any(text(row, column) for row in body) or not any(text(row, column) for row in top):
+            continue
+        for near in (column + 1, column - 1):
+            if (
+                0 < near < table.width
+                and any(text(row, near) for row in body)
+                and not any(text(row, near) for row in top)
+            ):
+                for row in top:
+                    if text(row, column):
+                        row.cells[near] = Cell(text(row, column))
+                        row.cells[column] = Cell("")
+                break
+
+
+def _join_signs(cells: dict[int, Cell], *, width: int) -> None:
     """Move a lone currency sign to the figure after it, a lone bracket or percent sign to the one before."""
-    for index, cell in enumerate(cells):
-        if _OPENING.match(cell):
-            after = next((near for near in range(index + 1, min(index + 3, len(cells))) if cells[near]), None)
-            if after is not None and _FIGURE.match(cells[after]):
-                cells[after], cells[index] = f"{cell}{cells[after]}", ""
-    for index, cell in enumerate(cells):
-        if cell and _CLOSING.match(cell):
-            before = next((near for near in range(index - 1, max(index - 3, -1), -1) if cells[near]), None)
+    for column in range(width):
+        text = cells[column].text if column in cells else ""
+        if _OPENING.match(text):
+            after = next((near for near in (column + 1, column + 2) if near in cells and cells[near].text), None)
+            if after is not None and FIGURE.match(cells[after].text):
+                cells[after] = replace(cells[after], text=f"{text}{cells[after].text}")
+                cells[column] = replace(cells[column], text="")
+        elif _CLOSING.match(text):
+            before = next((near for near in (column - 1, column - 2) if near in cells and cells[near].text), None)
             if before is not None:
-                cells[before], cells[index] = f"{cells[before]}{cell}", ""
-
-
-def _is_header(rows: Sequence[Row]) -> bool:
-    return not any(_FIGURE.match(cell) and cell for cell in rows[0].cells[1:])
+                cells[before] = replace(cells[before], text=f"{cells[before].text}{text}")
+                cells[column] = replace(cells[column], text="")
 
 
 def _is_prose(rows: Sequence[Row]) -> bool:
     """Tell a page of text laid out in boxes from a table: few, long cells."""
-    cells = [cell for row in rows for cell in row.cells if cell]
-    if len(cells) < len(rows) + 1:
+    texts = [cell.text for row in rows for cell in row.cells.values() if cell.text]
+    if len(texts) < len(rows) + 1:
         return True
-    return sum(len(cell) for cell in cells) / len(cells) > 160
+    return sum(len(text) for text in texts) / len(texts) > 220 or max(len(text) for text in texts) > 1500
+
+
+def grid(table: Table) -> list[list[str]]:
+    """Return the text of every place of the table; a cell over several rows, or over header columns, is repeated."""
+    texts = [[""] * table.width for _ in table.rows]
+    for index, row in enumerate(table.rows):
+        for column, cell in row.cells.items():
+            wide = cell.wide if index < table.heads else 1
+            for down in range(index, min(index + cell.high, len(texts))):
+                for right in range(column, min(column + wide, table.width)):
+                    texts[down][right] = cell.text
+    return texts
 
 
 def markdown(table: Table, *, page: int, place: Box) -> tuple[str, tuple[Line, ...]]:
     """Return the Markdown rows and, for each, its characters and its box on the page.
 
-    `place` is (left, top, width, height) of the page in the table's units.
+    Several header rows become one, their words joined downwards. `place` is (left, top, width, height) of the page.
     """
+    texts = grid(table)
+    header = [
+        " ".join(dict.fromkeys(part for part in parts if part)) for parts in zip(*texts[: table.heads], strict=True)
+    ]
+    boxes = [union(row.box for row in table.rows[: table.heads]), *(row.box for row in table.rows[table.heads :])]
     pieces: list[str] = []
     lines: list[Line] = []
     position = 0
-    for index, row in enumerate(table.rows):
-        text = "| " + " | ".join(cell.replace("|", "\\|") for cell in row.cells) + " |"
-        if index == table.heads - 1:
-            text += "\n|" + "---|" * len(row.cells)
-        lines.append(Line(position, position + len(text), page, relative(row.box, place=place)))
+    for index, (cells, box) in enumerate(zip([header, *texts[table.heads :]], boxes, strict=True)):
+        text = "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+        if index == 0:
+            text += "\n|" + "---|" * table.width
+        lines.append(Line(position, position + len(text), page, relative(box, place=place)))
         pieces.append(text)
         position += len(text) + 1
     return "\n".join(pieces), tuple(lines)
 
 
 def html(table: Table) -> str:
-    """Return the table as HTML with its header row marked."""
+    """Return the table as HTML with its header rows marked and merged cells kept."""
     parts = ["<table>"]
+    covered: set[tuple[int, int]] = set()
     for index, row in enumerate(table.rows):
         tag = "th" if index < table.heads else "td"
-        parts.append("<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row.cells) + "</tr>")
+        parts.append("<tr>")
+        for column in range(table.width):
+            if (index, column) in covered:
+                continue
+            cell = row.cells.get(column, Cell(""))
+            covered |= {(index + down, column + right) for down in range(cell.high) for right in range(cell.wide)}
+            span = (f' colspan="{cell.wide}"' if cell.wide > 1 else "") + (
+                f' rowspan="{cell.high}"' if cell.high > 1 else ""
+            )
+            parts.append(f"<{tag}{span}>{escape(cell.text)}</{tag}>")
+        parts.append("</tr>")
     return "".join((*parts, "</table>"))
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from errors import PdfEncryptedError, PdfUnreadableError
+from pdf_aligned import aligned_tables
 from pdf_lines import (
     Paragraph,
     TextLine,
@@ -19,14 +19,16 @@ from pdf_lines import (
     paragraphs,
     rows,
     starts_item,
+    weighted_median,
     width_of,
 )
 from pdf_page import PageBuilder, PageResult
-from pdf_tables import Table, make_table
+from pdf_ruled import ruled_tables
+from pdf_tables import Table
 from schema import BlockParser, BlockType, Box
 
 if TYPE_CHECKING:
-    from liteparse.types import LayoutBlock, ParsedPage, TextItem
+    from liteparse.types import ParsedPage, TextItem
 
 WINDOW = 8
 """Pages held in memory at a time."""
@@ -46,9 +48,11 @@ _LETTER = re.compile(r"\w")
 
 
 def read_text_pages(
-    path: Path, *, document_id: str, password: str = "", wanted: Sequence[int] | None = None
-) -> Iterator[tuple[PageResult, str]]:
-    """Yield each page with the reason why its text cannot be used ("" when it can).
+    path: Path, *, name: str, document_id: str, password: str = "", window: int = WINDOW
+) -> Iterator[PageResult | int]:
+    """Yield the number of each window's first page, then its pages.
+
+    `reason` of a page says why its text cannot be used: "no text", "garbled", "unreadable"; "blank" has nothing.
 
     :raises PdfEncryptedError: a password is needed, or the one given is wrong.
     :raises PdfUnreadableError: the file is damaged beyond what PDFium repairs.
@@ -56,48 +60,46 @@ def read_text_pages(
     from liteparse import LiteParse
     from liteparse.types import ParseError
 
-    target = None if wanted is None else ",".join(str(page) for page in wanted)
     parser = LiteParse(
         ocr_enabled=False,
         extract_blocks=True,
         extract_text_metadata=True,
+        extract_vector_graphics=True,
         include_complexity=True,
         continue_on_page_error=True,
         keep_headers_footers=True,
         extract_links=False,
         quiet=True,
         password=password or None,
-        target_pages=target,
     )
+    first = 1
+    yield first
     try:
-        if target is not None:
-            result = parser.parse(path)
-            for page in result.pages:
-                yield _read(page, document_id=document_id, total=result.total_pages or len(result.pages))
-            return
-        for batch in parser.parse_batches(path, batch_size=WINDOW):
-            for page in batch.result.pages:
-                yield _read(page, document_id=document_id, total=batch.total_pages)
-            for failed in batch.result.page_errors:
-                empty = PageResult(document_id, failed.page_num, batch.total_pages, BlockParser.TEXT, ())
-                yield empty, "unreadable"
+        for batch in parser.parse_batches(path, batch_size=window):
+            pages = [_read(page, document_id=document_id, total=batch.total_pages) for page in batch.result.pages]
+            pages += [
+                PageResult(document_id, failed.page_num, batch.total_pages, BlockParser.TEXT, (), reason="unreadable")
+                for failed in batch.result.page_errors
+            ]
+            yield from sorted(pages, key=lambda page: page.page)
+            first = batch.end_page + 1
+            if first <= batch.total_pages:
+                yield first
     except ParseError as error:
         if "password" in str(error).lower():
             code = "pdf_password_wrong" if password else "pdf_encrypted"
-            raise PdfEncryptedError(
-                f"{path.name}: {error}", hint="give the password", code=code, file=path.name
-            ) from error
-        raise PdfUnreadableError(f"{path.name}: {error}", hint="open and save it anew", file=path.name) from error
+            raise PdfEncryptedError(f"{name}: {error}", hint="give the password", code=code, file=name) from error
+        raise PdfUnreadableError(f"{name}: {error}", hint="open and save it anew", file=name) from error
 
 
-def _read(page: ParsedPage, *, document_id: str, total: int) -> tuple[PageResult, str]:
+def _read(page: ParsedPage, *, document_id: str, total: int) -> PageResult:
     builder = PageBuilder(
         document_id, page=page.page_num, width=page.width, height=page.height, parser=BlockParser.TEXT
     )
     reason = unusable(page)
     if not reason:
         _fill(builder, page=page)
-    result = PageResult(
+    return PageResult(
         document_id,
         page.page_num,
         total,
@@ -107,7 +109,6 @@ def _read(page: ParsedPage, *, document_id: str, total: int) -> tuple[PageResult
         width=page.width,
         height=page.height,
     )
-    return result, reason
 
 
 def unusable(page: ParsedPage) -> str:
@@ -133,44 +134,69 @@ def _fill(builder: PageBuilder, *, page: ParsedPage) -> None:
     lines = [line for item in page.text_items if (line := _line(item)) is not None]
     turned = [item for item in page.text_items if _is_turned(item)]
     words = frozenset(word.lower() for line in lines for word in _WORD.findall(line.text))
-    tables: list[Table] = []
-    inserts: list[TextLine] = []
-    for block in page.blocks or ():
-        if block.kind == "table" and (table := _table(block)) is not None:
-            lines = [line for line in lines if overlap(line.box, table.box) < 0.5]
-            tables.append(table)
-            inserts.append(TextLine("", table.box, 10.0, insert=len(tables) - 1))
+    found = ruled_tables(_rules(page), lines=lines)
+    tables = [table for table, _ in found]
+    held = {id(line) for _, inside in found for line in inside}
+    lines = [line for line in lines if id(line) not in held]
     figures: list[tuple[Box, list[TextLine]]] = []
     for box in _figures(page):
-        inside = [line for line in lines if overlap(line.box, box) > 0.8 and line.box != box]
-        if _is_running_text(inside):
+        inside = [line for line in lines if overlap(line.box, box) > 0.8]
+        if _is_running_text(inside) or any(overlap(box, table.box) > 0.5 for table in tables):
             continue
         lines = [line for line in lines if line not in inside]
         figures.append((box, inside))
-        inserts.append(TextLine("", box, 10.0, insert=len(tables) + len(figures) - 1 + 1000))
     lines = [line for row in rows(lines) for line in merge_row(row, reach=0.9)]
-    body = max(
-        Counter({line.size: len(line.text) for line in lines}).items(), key=lambda pair: pair[1], default=(10, 0)
-    )
-    inserts = [TextLine("", line.box, float(body[0]), insert=line.insert) for line in inserts]
-    made = 0
+    size = weighted_median([(line.size, len(line.text)) for line in lines]) or 10.0
+    inserts = [TextLine("", table.box, size, insert=index) for index, table in enumerate(tables)]
+    inserts += [TextLine("", box, size, insert=-1 - index) for index, (box, _) in enumerate(figures)]
     for column in columns([*lines, *inserts]):
-        for paragraph in paragraphs(column):
-            insert = paragraph.lines[0].insert
-            if insert is None:
-                builder.add_paragraph(kind_of(paragraph), paragraph=paragraph, words=words)
-            elif insert < 1000:
-                builder.add_table(tables[insert])
-            else:
-                box, inside = figures[made]
-                made += 1
-                text = " ".join(line.text for row in rows(inside) for line in row)
-                builder.add(BlockType.IMAGE, text=text, box=box)
+        for piece in _with_aligned(column, tables=tables):
+            for paragraph in paragraphs(piece):
+                insert = paragraph.lines[0].insert
+                if insert is None:
+                    builder.add_paragraph(kind_of(paragraph), paragraph=paragraph, words=words)
+                elif insert >= 0:
+                    builder.add_table(tables[insert])
+                else:
+                    box, inside = figures[-1 - insert]
+                    text = " ".join(line.text for row in rows(inside) for line in row)
+                    builder.add(BlockType.IMAGE, text=text, box=box)
     for item in turned:
         text = mend(item.text)
         if text:
             angle = round(item.rotation / 90) * 90 % 360
             builder.add(BlockType.TEXT, text=text, box=_box(item), size=item.font_height or 0.0, angle=angle)
+
+
+def _with_aligned(column: list[TextLine], *, tables: list[Table]) -> Iterator[list[TextLine]]:
+    """Yield the pieces of a column between its aligned tables, and those tables, which are added to `tables`."""
+    printed = rows(column)
+    first_line = {id(lines[0]): (table, {id(line) for line in lines}) for table, lines in aligned_tables(printed)}
+    piece: list[TextLine] = []
+    skipped: set[int] = set()
+    for line in (line for row in printed for line in row):
+        if id(line) in first_line:
+            table, skipped = first_line[id(line)]
+            if piece:
+                yield piece
+            piece = []
+            tables.append(table)
+            yield [TextLine("", table.box, line.size, insert=len(tables) - 1)]
+        elif id(line) not in skipped:
+            piece.append(line)
+    if piece:
+        yield piece
+
+
+def _rules(page: ParsedPage) -> list[Box]:
+    """Return the straight lines drawn on the page."""
+    drawn = page.vector_graphics
+    if drawn is None:
+        return []
+    return [
+        (min(line.x1, line.x2), min(line.y1, line.y2), max(line.x1, line.x2), max(line.y1, line.y2))
+        for line in drawn.lines
+    ]
 
 
 def _box(item: Any) -> Box:
@@ -190,24 +216,6 @@ def _line(item: TextItem) -> TextLine | None:
     if size < 2 or size > 3 * item.height:
         size = item.height
     return TextLine(text, _box(item), size, bool(_BOLD.search(font)), font)
-
-
-def _table(block: LayoutBlock) -> Table | None:
-    if block.bbox is None:
-        return None
-    outer = _box(block.bbox)
-    head = [block.header] if block.header and any(cell.text.strip() for cell in block.header) else []
-    printed = [*head, *(block.rows or ())]
-    found = []
-    top = outer[1]
-    for index, cells in enumerate(printed):
-        boxes = [_box(cell.bbox) for cell in cells if cell.bbox is not None]
-        upper = min((box[1] for box in boxes), default=top)
-        step = (outer[3] - top) / max(1, len(printed) - index)
-        lower = max((box[3] for box in boxes), default=min(outer[3], top + step))
-        found.append(([cell.text.replace("\\", "") for cell in cells], (outer[0], upper, outer[2], max(lower, upper))))
-        top = lower
-    return make_table(found, heads=len(head))
 
 
 def _figures(page: ParsedPage) -> list[Box]:

@@ -1,0 +1,143 @@
+"""Tables drawn with rules: cells, also merged ones, from the lines around them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from pdf_lines import TextLine, joint, merge_row, rows
+from pdf_tables import Cell, Row, Table, tidy
+from schema import Box
+
+_NEAR = 3.0
+"""Points within which rules count as one, and as touching."""
+
+
+@dataclass(slots=True)
+class _Rules:
+    """Rules that touch each other: x0, y0, x1, y1 in points."""
+
+    across: list[Box] = field(default_factory=list)
+    down: list[Box] = field(default_factory=list)
+
+
+def ruled_tables(rules: Iterable[Box], *, lines: Sequence[TextLine]) -> list[tuple[Table, list[TextLine]]]:
+    """Return each ruled table with the lines that its cells hold; `rules` run straight across or down."""
+    found = []
+    for group in _groups(list(rules)):
+        xs = _positions([rule[0] for rule in group.down])
+        ys = _positions([rule[1] for rule in group.across])
+        if len(xs) < 3 or len(ys) < 3 or len(xs) > 60 or len(ys) > 300:
+            continue
+        held = [line for line in lines if line.insert is None and _inside(line, xs=xs, ys=ys)]
+        table = tidy(_read(group, xs=xs, ys=ys, lines=held))
+        if table is not None:
+            found.append((table, held))
+    return found
+
+
+def _groups(rules: Sequence[Box]) -> list[_Rules]:
+    """Gather the rules that cross or touch."""
+    across = [rule for rule in rules if rule[2] - rule[0] >= rule[3] - rule[1] and rule[2] - rule[0] > 4]
+    down = [rule for rule in rules if rule[3] - rule[1] > rule[2] - rule[0] and rule[3] - rule[1] > 4]
+    if len(across) * len(down) > 400_000:
+        return []
+    group_of = list(range(len(across) + len(down)))
+
+    def root(index: int) -> int:
+        while group_of[index] != index:
+            group_of[index] = group_of[group_of[index]]
+            index = group_of[index]
+        return index
+
+    for first, one in enumerate(across):
+        for second, other in enumerate(down):
+            if one[0] - _NEAR <= other[0] <= one[2] + _NEAR and other[1] - _NEAR <= one[1] <= other[3] + _NEAR:
+                group_of[root(first)] = root(len(across) + second)
+    groups: dict[int, _Rules] = {}
+    for index, rule in enumerate([*across, *down]):
+        group = groups.setdefault(root(index), _Rules())
+        (group.across if index < len(across) else group.down).append(rule)
+    return list(groups.values())
+
+
+def _positions(values: Iterable[float]) -> list[float]:
+    """Return the distinct positions among rules drawn double or in pieces."""
+    found: list[float] = []
+    for value in sorted(values):
+        if not found or value - found[-1] > _NEAR:
+            found.append(value)
+    return found
+
+
+def _inside(line: TextLine, *, xs: Sequence[float], ys: Sequence[float]) -> bool:
+    x, y = (line.box[0] + line.box[2]) / 2, (line.box[1] + line.box[3]) / 2
+    return xs[0] <= x <= xs[-1] and ys[0] <= y <= ys[-1]
+
+
+def _read(group: _Rules, *, xs: Sequence[float], ys: Sequence[float], lines: Sequence[TextLine]) -> Table:
+    """Read the cells between the rules; where no rule parts two places, they are one cell."""
+    wide, high = len(xs) - 1, len(ys) - 1
+    wall = {
+        (row, column): _has(group.down, at=xs[column], start=ys[row], end=ys[row + 1], upright=True)
+        for row in range(high)
+        for column in range(wide + 1)
+    }
+    floor = {
+        (row, column): _has(group.across, at=ys[row], start=xs[column], end=xs[column + 1], upright=False)
+        for row in range(high + 1)
+        for column in range(wide)
+    }
+    taken: set[tuple[int, int]] = set()
+    found: list[Row] = []
+    for row in range(high):
+        cells: dict[int, Cell] = {}
+        for column in range(wide):
+            if (row, column) in taken:
+                continue
+            right = column + 1
+            while right < wide and not wall[row, right] and (row, right) not in taken:
+                right += 1
+            lower = row + 1
+            while lower < high and not any(floor[lower, place] for place in range(column, right)):
+                lower += 1
+            taken |= {(down, place) for down in range(row, lower) for place in range(column, right)}
+            text = cell_text(_within(lines, (xs[column], ys[row], xs[right], ys[lower])))
+            cells[column] = Cell(text, right - column, lower - row)
+        found.append(Row(cells, (xs[0], ys[row], xs[-1], ys[row + 1])))
+    return Table(tuple(found), wide, heads=_heads(found))
+
+
+def _has(rules: Sequence[Box], *, at: float, start: float, end: float, upright: bool) -> bool:
+    """Tell whether a rule runs along most of one side of a cell."""
+    first, second, fixed = (1, 3, 0) if upright else (0, 2, 1)
+    covered = sum(
+        max(0.0, min(end, rule[second]) - max(start, rule[first])) for rule in rules if abs(rule[fixed] - at) <= _NEAR
+    )
+    return covered > 0.6 * (end - start)
+
+
+def _within(lines: Sequence[TextLine], box: Box) -> list[TextLine]:
+    return [
+        line
+        for line in lines
+        if box[0] <= (line.box[0] + line.box[2]) / 2 < box[2] and box[1] <= (line.box[1] + line.box[3]) / 2 < box[3]
+    ]
+
+
+def cell_text(lines: Sequence[TextLine]) -> str:
+    """Return the text of a cell's lines, joined as in a paragraph."""
+    text = ""
+    for row in rows(lines):
+        for line in merge_row(row):
+            closed, between = joint(text, line.text)
+            text = f"{closed}{between}{line.text}"
+    return text
+
+
+def _heads(found: Sequence[Row]) -> int:
+    """Return how many rows the header takes: as many as the highest cell of the first row."""
+    first = [cell for cell in found[0].cells.values() if cell.text]
+    if not first:
+        return 1
+    return max(1, min(3, max((cell.high for cell in first if cell.high < len(found)), default=1)))

@@ -1,0 +1,216 @@
+"""The child process that reads PDFs: one JSON request a line comes in, one JSON reply a line goes out.
+
+Requests: {"do": "pages" | "pictures", "path", "document_id", "password", "done", "wanted", "max_pages", "width"}.
+Replies: {"start": page}, {"page": PageResult}, {"picture": page, "png": base64}, {"error": {…}}, {"end": true}.
+Run as `python pdf_worker.py MEMORY_MB`; a file that takes more memory or crashes PDFium ends only this process.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import io
+import json
+import logging
+import os
+import sys
+import tempfile
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any, TextIO
+
+from errors import CragError, PdfEmptyError, PdfUnreadableError
+from pdf_page import PageResult, dump_page
+
+logger = logging.getLogger(__name__)
+
+Reply = dict[str, Any]
+
+
+def read_pages(
+    path: Path, *, document_id: str, password: str, done: Collection[int], max_pages: int, one_by_one: bool = False
+) -> Iterator[PageResult | int]:
+    """Yield each page not in `done`: the text layer, or OCR where that cannot be used; before OCR its number.
+
+    A damaged file is repaired into a temporary copy first. `one_by_one` also announces every page with a text layer.
+
+    :raises PdfError: the file cannot be read, has no pages, or more than `max_pages`.
+    """
+    try:
+        yield from _read(
+            path,
+            path,
+            document_id=document_id,
+            password=password,
+            done=done,
+            max_pages=max_pages,
+            one_by_one=one_by_one,
+        )
+    except PdfUnreadableError as error:
+        if error.code != "pdf_unreadable":
+            raise
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            copy = Path(folder) / "repaired.pdf"
+            if not repair(path, copy=copy, password=password):
+                raise
+            yield from _read(
+                copy, path, document_id=document_id, password="", done=done, max_pages=max_pages, one_by_one=one_by_one
+            )
+
+
+def _read(
+    source: Path,
+    named: Path,
+    *,
+    document_id: str,
+    password: str,
+    done: Collection[int],
+    max_pages: int,
+    one_by_one: bool,
+) -> Iterator[PageResult | int]:
+    from pdf_text import WINDOW, read_text_pages
+
+    seen = 0
+    pages = read_text_pages(
+        source, name=named.name, document_id=document_id, password=password, window=1 if one_by_one else WINDOW
+    )
+    for page in pages:
+        if isinstance(page, int):
+            if one_by_one and page not in done:
+                yield page
+            continue
+        seen += 1
+        check_length(page.total, name=named.name, limit=max_pages)
+        if page.page in done:
+            continue
+        if page.reason in {"no text", "garbled", "unreadable"}:
+            from pdf_ocr import read_ocr_page
+
+            yield page.page
+            yield read_ocr_page(
+                source,
+                page=page.page,
+                total=page.total,
+                document_id=document_id,
+                reason=page.reason,
+                password=password,
+            )
+        else:
+            yield page
+    if not seen:
+        raise PdfEmptyError(f"{named.name} has no pages", hint="check the file", code="pdf_no_pages", file=named.name)
+
+
+def check_length(pages: int, *, name: str, limit: int) -> None:
+    """Refuse a file with more pages than the settings allow.
+
+    :raises PdfUnreadableError: it is too long.
+    """
+    if pages > limit:
+        raise PdfUnreadableError(
+            f"{name} has {pages} pages, more than {limit}",
+            hint="split it, or raise CRAG_MAX_PAGES",
+            code="pdf_too_long",
+            file=name,
+            pages=pages,
+            limit=limit,
+        )
+
+
+def repair(path: Path, *, copy: Path, password: str) -> bool:
+    """Write what qpdf can recover of a damaged file to `copy`; False when that is nothing."""
+    import pikepdf
+
+    try:
+        with pikepdf.open(path, password=password, suppress_warnings=True) as pdf:
+            if not len(pdf.pages):
+                return False
+            pdf.save(copy)
+    except (pikepdf.PdfError, RuntimeError, ValueError, OSError) as error:
+        logger.info("%s cannot be repaired: %s", path.name, type(error).__name__)
+        return False
+    return True
+
+
+def _pictures(request: dict[str, Any]) -> Iterator[Reply]:
+    from pdf_render import has_ink, page_count, render_page
+
+    path, password = Path(request["path"]), request["password"]
+    total = page_count(path, password=password)
+    check_length(total, name=path.name, limit=request["max_pages"])
+    for page in request["wanted"] or range(1, total + 1):
+        picture = render_page(path, page, width=request["width"], password=password)
+        buffer = io.BytesIO()
+        picture.save(buffer, format="PNG", compress_level=1)
+        png = base64.b64encode(buffer.getvalue()).decode()
+        yield {"picture": page, "png": png, "total": total, "ink": has_ink(picture)}
+
+
+def _answers(request: dict[str, Any]) -> Iterator[Reply]:
+    if request["do"] == "pictures":
+        yield from _pictures(request)
+        return
+    pages = read_pages(
+        Path(request["path"]),
+        document_id=request["document_id"],
+        password=request["password"],
+        done=frozenset(request["done"]),
+        max_pages=request["max_pages"],
+        one_by_one=request["one_by_one"],
+    )
+    for page in pages:
+        yield {"start": page} if isinstance(page, int) else {"page": dump_page(page)}
+
+
+def serve(requests: TextIO, replies: TextIO) -> None:
+    """Answer requests until the input ends; every request is answered by replies that end with "end" or "error"."""
+    for line in requests:
+        try:
+            for reply in _answers(json.loads(line)):
+                _send(replies, reply)
+            _send(replies, {"end": True})
+        except CragError as error:
+            values = {name: value for name, value in error.values.items() if isinstance(value, (str, int, float))}
+            _send(
+                replies,
+                {
+                    "error": {
+                        "type": type(error).__name__,
+                        "message": error.message,
+                        "hint": error.hint,
+                        "code": error.code,
+                        "values": values,
+                    }
+                },
+            )
+        except MemoryError:
+            _send(replies, {"error": {"type": "MemoryError"}})
+            return
+
+
+def _send(replies: TextIO, reply: Reply) -> None:
+    replies.write(json.dumps(reply) + "\n")
+    replies.flush()
+
+
+def limit_memory(megabytes: int) -> None:
+    """Let this process have no more memory than that, where the system can be told so."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    limit = megabytes * 1024 * 1024
+    with contextlib.suppress(ValueError, OSError):  # macOS refuses some limits
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+
+def main() -> None:
+    """Serve standard input and output; what libraries print goes to the error stream instead."""
+    limit_memory(int(sys.argv[1]))
+    output = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    serve(sys.stdin, output)
+
+
+if __name__ == "__main__":
+    main()
