@@ -123,7 +123,8 @@ def _topic(question: str) -> str:
         if found:
             return ""
     subject = _SUBJECT.match(question)
-    return subject["subject"] if subject and not _CHINESE_PRONOUN.search(subject["subject"]) else ""
+    topic: str = subject["subject"] if subject else ""
+    return "" if _CHINESE_PRONOUN.search(topic) else topic
 
 
 def _replace_pronoun(question: str, *, topic: str, language: Language) -> str:

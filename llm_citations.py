@@ -77,7 +77,7 @@ def normalise_citations(text: str, *, count: int) -> CitedText:
 
 
 def _numbers(group: str, *, count: int) -> list[int]:
-    numbers = []
+    numbers: list[int] = []
     for part in re.split(r"[,，、;；和&]", group):
         bounds = _RANGE.fullmatch(part.strip())
         if bounds:
