@@ -1,0 +1,136 @@
+"""Keeping the library on the page: upload, build, failures in words, delete; nothing is embedded twice."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from config import get_settings
+from tests.helpers_page import write_pdf
+from tests.ui.conftest import OpenPage, all_text, ask, keys, shown, view
+from views import resources
+
+QUESTION = "Which tree stands in the yard of the Veltin school?"
+
+
+def wait_for_build(page: AppTest) -> AppTest:
+    """Let the background build end, as the poll of the page would see it."""
+    job = resources._build_job(get_settings(), "default")
+    until = time.monotonic() + 120
+    while job.running and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not job.running
+    return shown(page.run())
+
+
+@pytest.fixture
+def new_pdf(tmp_path: Path) -> bytes:
+    lines = ["1 The school", "In the yard of the Veltin school stands a walnut tree.", "It was planted in 1954."]
+    return write_pdf(tmp_path / "new.pdf", pages=[lines]).read_bytes()
+
+
+def test_upload_update_ask_and_delete(library: Path, open_page: OpenPage, new_pdf: bytes) -> None:
+    page = open_page(library)
+    name = "韦尔廷 学校 [终稿].pdf"
+    page = shown(page.file_uploader(key="upload_0").upload(name, new_pdf, "application/pdf").run())
+    assert (library / "Files" / name).read_bytes() == new_pdf
+    page = shown(page.button(key="update").click().run())
+    page = wait_for_build(page)
+    assert "3 documents" in all_text(page)
+    page = ask(page, QUESTION)
+    assert "walnut" in all_text(page)
+
+    page = view(page, "library")
+    page = shown(page.selectbox(key="library_file").set_value(name).run())
+    page = shown(page.button(key="delete_yes").click().run())
+    assert not (library / "Files" / name).exists()
+    page = shown(page.button(key="new_conversation").click().run())
+    page = ask(page, QUESTION)
+    assert page.info, "a deleted document answers nothing"
+    assert not keys(page, "cite_")
+
+
+def test_the_same_bytes_are_told_and_kept_once(library: Path, open_page: OpenPage) -> None:
+    data = (library / "Files" / "ostrand.pdf").read_bytes()
+    page = open_page(library)
+    page = shown(page.file_uploader(key="upload_0").upload("copy.pdf", data, "application/pdf").run())
+    assert "already in the library as ostrand" in all_text(page)
+    assert not (library / "Files" / "copy.pdf").exists()
+
+
+def test_reruns_and_a_second_update_embed_nothing(
+    library: Path, open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = open_page(library)
+    calls: list[int] = []
+    embedder = resources._knowledge_base(get_settings(), "default").embedder
+    embed = type(embedder).embed_passages
+
+    def counted(self: object, texts: list[str], **options: object) -> object:
+        calls.append(len(texts))
+        return embed(self, texts, **options)
+
+    monkeypatch.setattr(type(embedder), "embed_passages", counted)
+    for _ in range(3):
+        page = shown(page.run())
+    page = wait_for_build(shown(page.button(key="update").click().run()))
+    assert calls == []
+    page = wait_for_build(shown(page.button(key="rebuild").click().run()))
+    assert sum(calls) > 0, "the counter does count"
+
+
+def test_a_damaged_file_is_explained_and_the_others_are_indexed(
+    library: Path, open_page: OpenPage, new_pdf: bytes
+) -> None:
+    (library / "Files" / "broken.pdf").write_bytes(b"%PDF-1.4 but not really")
+    (library / "Files" / "school.pdf").write_bytes(new_pdf)
+    page = open_page(library)
+    page = wait_for_build(shown(page.button(key="update").click().run()))
+    assert "could not be read" in all_text(page)
+    page = view(page, "library")
+    assert any("broken" in item.value for item in page.error)
+    assert "walnut" in all_text(ask(view(page, "ask"), QUESTION))
+
+
+def test_an_empty_library_says_what_to_do(tmp_path: Path, open_page: OpenPage) -> None:
+    page = open_page(tmp_path)
+    assert any("Add PDFs" in item.value for item in page.info)
+    page = shown(page.button(key="go_library").click().run())
+    assert "No PDF yet" in all_text(page)
+    page = ask(view(page, "ask"), QUESTION)
+    assert not keys(page, "cite_")
+    assert page.info
+
+
+def test_a_running_build_shows_progress_and_stops(library: Path, open_page: OpenPage) -> None:
+    for number in range(6):
+        pages = [
+            [f"Page {page} of book {number}", f"The number {number * 100 + page} is written here."]
+            for page in range(30)
+        ]
+        write_pdf(library / "Files" / f"book{number}.pdf", pages=pages)
+    page = open_page(library)
+    page = shown(page.button(key="rebuild").click().run())
+    job = resources._build_job(get_settings(), "default")
+    assert job.running
+    assert page.button(key="stop_build")
+    assert not [button for button in page.button if button.key == "update"]
+    page = shown(page.button(key="stop_build").click().run())
+    page = wait_for_build(page)
+    report = job.report
+    assert report is not None
+    assert report.stopped
+    assert "Stopped with" in all_text(page)
+
+
+def test_retrieval_test_shows_ranks_of_each_channel(built: Path, open_page: OpenPage) -> None:
+    page = view(open_page(built), "retrieval")
+    page.text_input(key="retrieval_query").set_value("When was the mill pond dug?")
+    run = next(button for button in page.button if button.label == "Retrieve")
+    page = shown(run.click().run())
+    text = all_text(page)
+    assert "Retrieved" in text
+    assert "#1" in text
