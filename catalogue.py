@@ -227,33 +227,34 @@ class Catalogue:
             self._put_file(connection, row=row)
 
     def _put_file(self, connection: sqlite3.Connection, *, row: FileRow) -> None:
+        before = connection.execute("SELECT document_id FROM files WHERE name = ?", (row.name,)).fetchone()
         error = json.dumps(dict(row.error), ensure_ascii=False)
         connection.execute(
             "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?)",
             (row.name, row.stamp, row.document_id, row.status, error),
         )
-        self._drop_unnamed(connection)
+        if before:
+            self._drop_unnamed(connection, document_id=before[0])
 
     def remove_file(self, name: str) -> None:
         """Remove one file; content that no file names any more goes, its vectors marked pending."""
         with self._transaction() as connection:
+            before = connection.execute("SELECT document_id FROM files WHERE name = ?", (name,)).fetchone()
             connection.execute("DELETE FROM files WHERE name = ?", (name,))
-            self._drop_unnamed(connection)
+            if before:
+                self._drop_unnamed(connection, document_id=before[0])
 
-    def _drop_unnamed(self, connection: sqlite3.Connection) -> None:
-        unnamed = connection.execute(
-            "SELECT document_id FROM documents WHERE NOT EXISTS"
-            " (SELECT 1 FROM files WHERE files.document_id = documents.document_id AND status = 'indexed')"
-        ).fetchall()
-        for (document_id,) in unnamed:
-            connection.execute("INSERT OR IGNORE INTO pending VALUES (?)", (document_id,))
-            connection.execute(
-                "INSERT INTO lexicon (lexicon, rowid, terms)"
-                " SELECT 'delete', row, terms FROM chunks WHERE document_id = ?",
-                (document_id,),
-            )
-            for table in ("chunks", "blocks", "pages", "documents"):
-                connection.execute(f"DELETE FROM {table} WHERE document_id = ?", (document_id,))  # noqa: S608
+    def _drop_unnamed(self, connection: sqlite3.Connection, *, document_id: str) -> None:
+        named = "SELECT 1 FROM files WHERE document_id = ? AND status = 'indexed'"
+        if connection.execute(named, (document_id,)).fetchone():
+            return
+        connection.execute("INSERT OR IGNORE INTO pending VALUES (?)", (document_id,))
+        connection.execute(
+            "INSERT INTO lexicon (lexicon, rowid, terms) SELECT 'delete', row, terms FROM chunks WHERE document_id = ?",
+            (document_id,),
+        )
+        for table in ("chunks", "blocks", "pages", "documents"):
+            connection.execute(f"DELETE FROM {table} WHERE document_id = ?", (document_id,))  # noqa: S608
 
     def commit_document(
         self, row: DocumentRow, *, files: Iterable[FileRow], blocks: Sequence[Block], chunks: Mapping[Chunk, str]

@@ -22,8 +22,8 @@ from errors import ConfigurationError, StoreError
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
-    from chromadb.config import Settings as ChromaSettings
     from chromadb.api.models.Collection import Collection as ChromaCollection
+    from chromadb.config import Settings as ChromaSettings
 
 Vectors = NDArray[np.float32]
 _READ = 5000
@@ -160,8 +160,11 @@ class ChromaStore:
                 return
 
     def close(self) -> None:
-        """Close the client."""
+        """Close the client, and the HTTP session that a server's client leaves open (chromadb 1.5.9)."""
+        session = getattr(getattr(self._client, "_server", None), "_session", None)
         getattr(self._client, "close", lambda: None)()
+        if session is not None:
+            session.close()
 
 
 @contextmanager
