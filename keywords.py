@@ -164,7 +164,7 @@ def _jieba() -> tuple[Any, _Idf]:
         import jieba.posseg
 
         jieba.setLogLevel(logging.WARNING)
-        tagger = jieba.posseg.POSTokenizer()
+        tagger = jieba.posseg.dt
         tagger.initialize()
         weights, median = jieba.analyse.TFIDF().idf_loader.get_idf()
     return tagger, _Idf(weights, median=median)

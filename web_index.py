@@ -1,18 +1,15 @@
-"""A full-text index over passages (SQLite FTS5, BM25) that finds Chinese by character pairs and English by stems."""
+"""A full-text index over passages (SQLite FTS5, BM25): the terms of the retriever, English ones by their stems."""
 
 from __future__ import annotations
 
-import re
 import sqlite3
 from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass
 
-from keywords import ENGLISH_FUNCTION_WORDS
+from retriever import search_terms
 
 TABLE = "passages"
-_HAN_RUN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]+")
-_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,23 +35,35 @@ def add_passages(connection: sqlite3.Connection, *, passages: Iterable[Passage])
     connection.executemany(
         f"INSERT INTO {TABLE} (search, text, title, source, page) VALUES (?, ?, ?, ?, ?)",  # noqa: S608
         (
-            (_searchable(f"{passage.title} {passage.text}"), passage.text, passage.title, passage.source, passage.page)
+            (
+                " ".join(search_terms(f"{passage.title}\n{passage.text}")),
+                passage.text,
+                passage.title,
+                passage.source,
+                passage.page,
+            )
             for passage in passages
         ),
     )
 
 
 def find_passages(connection: sqlite3.Connection, query: str, *, limit: int) -> list[Passage]:
-    """Return at most `limit` passages that share a word with the query, best first by BM25."""
-    words = dict.fromkeys(_WORD.findall(_searchable(query).lower()))
-    telling = [word for word in words if word not in ENGLISH_FUNCTION_WORDS] or list(words)
-    if not telling:
+    """Return at most `limit` passages that share a term with the query, best first."""
+    return [passage for passage, _ in find_ranked(connection, search_terms(query), limit=limit)]
+
+
+def find_ranked(connection: sqlite3.Connection, terms: Iterable[str], *, limit: int) -> list[tuple[Passage, float]]:
+    """Return at most `limit` passages with any of the terms and their BM25 score, best first."""
+    wanted = " OR ".join(f'"{term}"' for term in dict.fromkeys(terms))
+    if not wanted:
         return []
     rows = connection.execute(
-        f"SELECT text, title, source, page FROM {TABLE} WHERE {TABLE} MATCH ? ORDER BY rank LIMIT ?",  # noqa: S608
-        (" OR ".join(f'"{word}"' for word in telling), limit),
+        f"SELECT text, title, source, page, -rank FROM {TABLE} WHERE {TABLE} MATCH ? ORDER BY rank LIMIT ?",  # noqa: S608
+        (wanted, limit),
     )
-    return [Passage(text=text, title=title, source=source, page=page) for text, title, source, page in rows]
+    return [
+        (Passage(text=text, title=title, source=source, page=page), score) for text, title, source, page, score in rows
+    ]
 
 
 def best_passages(texts: list[str], *, question: str, limit: int) -> list[str]:
@@ -68,13 +77,3 @@ def best_passages(texts: list[str], *, question: str, limit: int) -> list[str]:
     chosen = {passage.page for passage in found}
     chosen.update([index for index in range(len(texts)) if index not in chosen][: limit - len(chosen)])
     return [texts[index] for index in sorted(chosen)]
-
-
-def _searchable(text: str) -> str:
-    """Chinese runs as overlapping pairs; the tokenizer splits and stems the rest."""
-
-    def pairs(match: re.Match[str]) -> str:
-        run = match.group()
-        return f" {' '.join(run[i : i + 2] for i in range(max(1, len(run) - 1)))} "
-
-    return _HAN_RUN.sub(pairs, text)

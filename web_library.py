@@ -106,6 +106,7 @@ class LibraryProvider:
         connection = sqlite3.connect(self._settings.data_dir / INDEX_FILE, timeout=5.0)
         with connection:
             connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA synchronous=NORMAL")
             connection.execute("CREATE TABLE IF NOT EXISTS files (source TEXT PRIMARY KEY, state TEXT)")
             connection.execute("CREATE TABLE IF NOT EXISTS library (folder TEXT PRIMARY KEY)")
             create_index(connection)
