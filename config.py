@@ -61,10 +61,11 @@ class Settings(BaseSettings):
     mineru_url: str = ""
     mineru_model: str = ""
     mineru_api_key: SecretStr = SecretStr("")
-    mineru_api_consent: bool = False
+    mineru_api_url: str = "https://mineru.net/api/v4"
+    mineru_api_consent: bool = Field(default=False, description="PDFs may be uploaded to the hosted MinerU service")
     mineru_concurrency: int = Field(8, ge=1, le=256)
     mineru_timeout: float = Field(120.0, gt=0)
-    parse_timeout: float = Field(600.0, gt=0, description="seconds one file may take in the child process")
+    parse_timeout: float = Field(600.0, gt=0, description="seconds without a new page before the parser is stopped")
     parse_memory_mb: int = Field(4096, ge=256)
     max_pages: int = Field(5000, ge=1)
 

@@ -6,12 +6,15 @@ import hashlib
 import logging
 import os
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, assert_never
 
 from config import Settings
 from errors import PdfEmptyError, PdfUnreadableError
+from mineru_api import MineruApi
+from mineru_client import MineruModel, can_run_locally
+from mineru_pages import Source, read_hosted, read_windows
 from pdf_page import PageResult, dump_page, load_page
 from pdf_process import child_pages
 from pdf_structure import assemble
@@ -38,27 +41,76 @@ class PdfLoader:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+        self._mineru = choose_mineru(settings)
 
     @property
     def parser(self) -> str:
-        """Name of the parser in use, as people see it."""
-        return "embedded"
+        """Name of the parser in use: embedded, mineru-local, mineru-server or mineru-api."""
+        return self._mineru.name if self._mineru else "embedded"
 
     def pages(
         self, path: Path, *, document_id: str, password: str = "", done: Collection[int] = ()
     ) -> Iterator[PageResult]:
         """Yield each page of a PDF as it completes; pages in `done` are left out.
 
+        A page that MinerU cannot read is read by the embedded parser, and its `reason` says so.
+
         :raises PdfEncryptedError: a password is needed, or the one given is wrong.
         :raises PdfUnreadableError: the file is not a PDF, is damaged, or breaks a limit.
         :raises PdfEmptyError: the file has no bytes or no pages.
         """
         check_file(path)
-        yield from child_pages(path, document_id=document_id, password=password, done=done, settings=self.settings)
+        if self._mineru is None:
+            yield from child_pages(path, document_id=document_id, password=password, done=done, settings=self.settings)
+            return
+        reader = read_hosted if isinstance(self._mineru, MineruApi) else read_windows
+        faults: dict[int, str] = {}
+        finished = set(done)
+        source = Source(path, document_id=document_id, password=password, settings=self.settings)
+        for page in reader(self._mineru, source=source, done=frozenset(done), faults=faults):
+            finished.add(page.page)
+            yield page
+        if not faults:
+            return
+        for page in child_pages(
+            path, document_id=document_id, password=password, done=finished, settings=self.settings
+        ):
+            fault = faults.get(page.page) or faults.get(0, "mineru_error")
+            reason = f"{fault}; {page.reason}" if page.reason else fault
+            yield replace(page, reason=reason)
 
     def assemble(self, pages: Sequence[PageResult]) -> tuple[Block, ...]:
         """Return the blocks of the whole document: joins, running heads, heading tree, captions."""
         return assemble(pages)
+
+
+def choose_mineru(settings: Settings) -> MineruModel | MineruApi | None:
+    """Return the MinerU that the settings ask for; None for the embedded parser.
+
+    "auto" takes local weights when a GPU is there, else a configured server, else the hosted service when it has a
+    token and consent.
+
+    :raises ConfigurationError: what is asked for by name is not there.
+    """
+    match settings.pdf_parser:
+        case "embedded":
+            return None
+        case "mineru-local":
+            return MineruModel(settings, local=True)
+        case "mineru-server":
+            return MineruModel(settings, local=False)
+        case "mineru-api":
+            return MineruApi(settings)
+        case "auto":
+            if can_run_locally(settings):
+                return MineruModel(settings, local=True)
+            if settings.mineru_url:
+                return MineruModel(settings, local=False)
+            if settings.mineru_api_key.get_secret_value() and settings.mineru_api_consent:
+                return MineruApi(settings)
+            return None
+        case _:
+            assert_never(settings.pdf_parser)
 
 
 def check_file(path: Path) -> None:

@@ -138,7 +138,7 @@ def _pictures(request: dict[str, Any]) -> Iterator[Reply]:
     path, password = Path(request["path"]), request["password"]
     total = page_count(path, password=password)
     check_length(total, name=path.name, limit=request["max_pages"])
-    for page in request["wanted"] or range(1, total + 1):
+    for page in (page for page in request["wanted"] or range(1, total + 1) if page <= total):
         picture = render_page(path, page, width=request["width"], password=password)
         buffer = io.BytesIO()
         picture.save(buffer, format="PNG", compress_level=1)
