@@ -11,11 +11,15 @@ from views.boundary import Boundary
 from views.conversation_list import draw_conversations
 from views.library import draw_library, draw_shelf
 from views.retrieval import draw_retrieval
-from views.session import VIEWS, remember_view, start_session, words
+from views.session import VIEWS, language, remember_view, start_session, words
 from views.settings_view import draw_settings
 from views.sign_in import admitted
 
 LANGUAGE_NAMES = {"zh": "中文", "en": "English"}
+LANGUAGE_TAGS = {
+    name: f"<script>document.documentElement.lang = '{tag}'</script>" for name, tag in (("zh", "zh-CN"), ("en", "en"))
+}
+"""Tells screen readers which language to speak; Streamlit's own page always says English."""
 VIEW_ICONS = {
     "ask": ":material/forum:",
     "library": ":material/library_books:",
@@ -64,6 +68,8 @@ def draw_page() -> None:
         DRAW[st.session_state.view]()
     with shelf, Boundary("shelf"):
         draw_shelf()
+    with st.sidebar:
+        st.html(LANGUAGE_TAGS[language()], unsafe_allow_javascript=True)
 
 
 main()

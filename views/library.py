@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from errors import CragError
+from views.base_choice import draw_base_choice, draw_new_base
 from views.boundary import Boundary, show_error
 from views.build_panel import draw_build, draw_uploader
 from views.markup import plain_markdown
@@ -19,11 +20,13 @@ if TYPE_CHECKING:
     from listing import DocumentInfo
 
 UNREAD = ("new", "changed")
+LOCKED = ("pdf_encrypted", "pdf_password_wrong")
 
 
 def draw_library() -> None:
     """Draw the table of files and what can be done with one of them."""
     st.header(words("library_title"), anchor=False)
+    draw_new_base()
     base = knowledge_base()
     status = base.status()
     with st.container(horizontal=True):
@@ -74,7 +77,7 @@ def _draw_failures(documents: tuple[DocumentInfo, ...]) -> None:
         if document.error:
             code = document.error.get("code", "internal")
             show_error(CragError("", code=code, file=document.file, name=document.file))
-            if code == "pdf_encrypted":
+            if code in LOCKED:
                 with st.form(f"password_form_{document.document_id}", border=False):
                     password = st.text_input(
                         words("password", file=plain_markdown(document.file)),
@@ -122,7 +125,8 @@ def _delete(file: str) -> None:
 
 
 def draw_shelf() -> None:
-    """Draw upload and build in the sidebar."""
+    """Draw the choice of knowledge base, upload and build in the sidebar."""
+    draw_base_choice()
     draw_uploader()
     with Boundary("build"):
         draw_build()

@@ -93,45 +93,49 @@ def _drawer(sheet: Sheet) -> None:
     @st.dialog(words("drawer_title"), width=900, position="right")
     def show() -> None:
         page = st.session_state.sheet_page
-        zoom = st.segmented_control(
-            words("zoom"),
-            list(ZOOMS),
-            default="page",
-            required=True,
-            format_func=lambda name: words(f"zoom_{name}"),
-            key="sheet_zoom",
-        )
-        shown = Sheet(sheet.file, page, sheet.regions)
-        picture = draw_sheet(shown, zoom=ZOOMS[zoom or "page"])
-        pages = picture.pages if picture else page
-        with st.container(horizontal=True):
-            st.button(
-                words("previous_page"),
-                icon=":material/chevron_left:",
-                key="sheet_previous",
-                disabled=page <= 1,
-                on_click=_turn_to,
-                args=(page - 1,),
+        controls = st.container(horizontal=True, vertical_alignment="bottom")
+        with controls:
+            zoom = st.segmented_control(
+                words("zoom"),
+                list(ZOOMS),
+                default="page",
+                required=True,
+                format_func=lambda name: words(f"zoom_{name}"),
+                key="sheet_zoom",
             )
-            st.button(
-                words("next_page"),
-                icon=":material/chevron_right:",
-                key="sheet_next",
-                disabled=page >= pages,
-                on_click=_turn_to,
-                args=(page + 1,),
-            )
-            if page != sheet.page:
-                st.button(
-                    words("back_to_evidence", page=sheet.page),
-                    icon=":material/undo:",
-                    key="sheet_back",
-                    on_click=_turn_to,
-                    args=(sheet.page,),
-                )
-            draw_download(sheet.file, key="sheet_download")
+        picture = draw_sheet(Sheet(sheet.file, page, sheet.regions), zoom=ZOOMS[zoom or "page"])
+        with controls:
+            _draw_turning(sheet, page=page, pages=picture.pages if picture else page)
 
     show()
+
+
+def _draw_turning(sheet: Sheet, *, page: int, pages: int) -> None:
+    st.button(
+        words("previous_page"),
+        icon=":material/chevron_left:",
+        key="sheet_previous",
+        disabled=page <= 1,
+        on_click=_turn_to,
+        args=(page - 1,),
+    )
+    st.button(
+        words("next_page"),
+        icon=":material/chevron_right:",
+        key="sheet_next",
+        disabled=page >= pages,
+        on_click=_turn_to,
+        args=(page + 1,),
+    )
+    if page != sheet.page:
+        st.button(
+            words("back_to_evidence", page=sheet.page),
+            icon=":material/undo:",
+            key="sheet_back",
+            on_click=_turn_to,
+            args=(sheet.page,),
+        )
+    draw_download(sheet.file, key="sheet_download")
 
 
 def draw_download(file: str, *, key: str) -> None:

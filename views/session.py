@@ -52,7 +52,7 @@ def start_session() -> None:
     state.setdefault("shown_turns", 10)
     state.setdefault("passwords", {})
     state.setdefault("upload_round", 0)
-    state.setdefault("base", DEFAULT)
+    state.setdefault("base", st.query_params.get("kb", DEFAULT))
 
 
 def language() -> Language:
@@ -105,6 +105,12 @@ def use_conversation(conversation_id: str) -> None:
     """Go on in this conversation; its id stays in the address, so that a reload shows it again."""
     st.session_state.conversation = conversation_id
     _remember("conversation", conversation_id)
+
+
+def use_base(name: str) -> None:
+    """Work with another knowledge base; its name stays in the address."""
+    st.session_state.base = name
+    _remember("kb", "" if name == DEFAULT else name)
 
 
 def go_to(view: str) -> None:
