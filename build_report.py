@@ -50,7 +50,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FileReport:
-    """One file of a build; `error` holds `code`, `message` and `hint` when it failed."""
+    """One file of a build; `error` holds `code`, `message`, `hint` and `values` when it failed."""
 
     file: str
     status: Outcome
@@ -59,7 +59,7 @@ class FileReport:
     parser: str = ""
     ocr_pages: int = 0
     seconds: float = 0.0
-    error: Mapping[str, str] = field(default_factory=dict)
+    error: Mapping[str, Any] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         """Return the object of DESIGN section 6."""

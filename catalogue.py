@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from pydantic import TypeAdapter
 
@@ -65,7 +66,7 @@ class FileRow:
     stamp: str
     document_id: str
     status: FileStatus
-    error: Mapping[str, str]
+    error: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,7 @@ class Generations:
         if found != signature:
             self.remove(number)
             catalogue = Catalogue(self._path(number))
-            catalogue.set_meta(signature=json.dumps(signature))
+            catalogue.set_meta(signature=json.dumps(signature), parser=self._parser())
             catalogue.close()
         if not current:
             self.switch(number)
@@ -109,6 +109,22 @@ class Generations:
             return dict(json.loads(catalogue.meta("signature") or "{}"))
         finally:
             catalogue.close()
+
+    def pages_to_reuse(self, current: int, *, number: int) -> Catalogue | None:
+        """Open the catalogue whose parsed pages a rebuild may take over: embedder or chunking changed, not the parser.
+
+        A rebuild that nothing forces reads every PDF again.
+        """
+        if not current or current == number or not self.mismatch_of(self._noted(current)):
+            return None
+        catalogue = Catalogue(self._path(current))
+        if catalogue.meta("parser") == self._parser():
+            return catalogue
+        catalogue.close()
+        return None
+
+    def _parser(self) -> str:
+        return f"{self._settings.pdf_parser} {self._settings.mineru_model}"
 
     def signature(self) -> dict[str, Any]:
         """Return what a build with the present settings depends on."""
@@ -139,10 +155,15 @@ class Generations:
         )
 
     def sound(self, number: int) -> bool:
-        """Tell whether a generation can be opened and read."""
+        """Tell whether a generation can be opened and read.
+
+        :raises StoreError: its server cannot be reached, which says nothing about it.
+        """
         try:
             generation = self.open(number)
-        except StoreError:
+        except StoreError as error:
+            if error.code == "store_unreachable":
+                raise
             return False
         try:
             generation.catalogue.counts()
@@ -159,7 +180,7 @@ class Generations:
         aside = folder / f"damaged-{datetime.now(UTC):%Y%m%d-%H%M%S-%f}"
         aside.mkdir()
         _logger.warning("the store cannot be read and was set aside in %s", aside.name)
-        for path in (*folder.glob("catalogue-*"), folder / "chroma", folder / "current"):
+        for path in (*folder.glob("catalogue-*"), folder / "vectors", folder / "current"):
             if path.exists():
                 path.rename(aside / path.name)
         return aside
@@ -187,7 +208,7 @@ class Generations:
         key = hashlib.sha256(f"{self._base.id()}/{number}".encode()).hexdigest()[:24]
         return open_vector_store(
             self._settings,
-            folder=self._base.folder / "chroma",
+            folder=self._base.folder / "vectors",
             collection=f"kb_{key}",
             dimension=self._embedder.dimension,
         )

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from build_report import BuildReport, FileReport, Outcome, Progress, Stage
 from catalogue import Catalogue, DocumentRow, FileRow, FileStatus
@@ -82,7 +82,10 @@ def sweep(catalogue: Catalogue, *, store: VectorStore, keep: Collection[str] = (
 
 
 class Indexing:
-    """One run over the files folder into one generation's catalogue and vectors."""
+    """One run over the files folder into one generation's catalogue and vectors.
+
+    `passwords` are by file name; pages that `parsed` holds already are not read again.
+    """
 
     def __init__(
         self,
@@ -95,6 +98,7 @@ class Indexing:
         progress: Callable[[Progress], None] | None = None,
         cancel: threading.Event | None = None,
         passwords: Mapping[str, str] | None = None,
+        parsed: Catalogue | None = None,
     ) -> None:
         self._settings = settings
         self._catalogue = catalogue
@@ -104,6 +108,7 @@ class Indexing:
         self._report = progress
         self._cancel = cancel or threading.Event()
         self._passwords = passwords or {}
+        self._parsed = parsed
         self._reports: dict[str, FileReport] = {}
         self._waiting: set[str] = set()
         self._now = Progress(Stage.SCAN)
@@ -219,6 +224,8 @@ class Indexing:
             self._reports[file.name] = _file_report(file.name, outcome=Outcome.INDEXED, row=row)
 
     def _parse(self, document_id: str, *, file: FoundFile) -> list[PageResult]:
+        for page, body in (self._parsed.pages(document_id) if self._parsed else {}).items():
+            self._catalogue.save_page(page, document_id=document_id, body=body)
         kept = {page: load_page(body) for page, body in self._catalogue.pages(document_id).items()}
         password = self._passwords.get(file.name, "")
         for result in self._loader.pages(file.path, document_id=document_id, password=password, done=frozenset(kept)):
@@ -245,9 +252,9 @@ class Indexing:
     def _fail(self, files: Sequence[FoundFile], *, document_id: str, error: BaseException) -> None:
         _logger.warning("a file could not be indexed: %s", type(error).__name__)
         code = error.code if isinstance(error, CragError) else "pdf_unreadable"
-        detail = {"code": code, "message": str(error)}
+        detail: dict[str, Any] = {"code": code, "message": str(error)}
         if isinstance(error, CragError):
-            detail["hint"] = error.hint
+            detail |= {"hint": error.hint, "values": {key: str(value) for key, value in error.values.items()}}
         self._catalogue.drop_pages(document_id)
         for file in files:
             self._catalogue.put_file(FileRow(file.name, file.stamp, document_id, FileStatus.FAILED, detail))

@@ -100,6 +100,7 @@ class KnowledgeBase:
             current = self._current_or_aside(rebuild=rebuild)
             number = self._generations.prepare(current, rebuild=rebuild)
             generation = self._generations.open(number)
+            parsed = self._generations.pages_to_reuse(current, number=number)
             try:
                 report = Indexing(
                     self.settings,
@@ -110,9 +111,12 @@ class KnowledgeBase:
                     progress=progress,
                     cancel=cancel,
                     passwords=passwords,
+                    parsed=parsed,
                 ).run(self.files_dir)
             finally:
                 generation.close()
+                if parsed:
+                    parsed.close()
             if not report.stopped:
                 if number != current:
                     self._generations.switch(number)

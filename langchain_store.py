@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import sqlite3
+import sys
 import threading
 import uuid
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -28,6 +29,11 @@ from vector_store import Entry, Vectors
 
 _BATCH = 500
 _IDS = uuid.UUID("6a1f2a52-1f0e-4d0c-9a52-0d6f3f1f7c11")
+_CLIENT_ERRORS = {
+    "pymilvus.exceptions": "MilvusException",
+    "qdrant_client.http.exceptions": "ApiException",
+    "httpx": "HTTPError",
+}
 _sharing = threading.Lock()
 _clients: dict[str, tuple[Any, int]] = {}
 _LEDGER = "CREATE TABLE IF NOT EXISTS ledger (id TEXT PRIMARY KEY, document_id TEXT NOT NULL, digest TEXT NOT NULL);"
@@ -39,8 +45,8 @@ class Backend:
 
     store: VectorStore
     within: Callable[[Sequence[str]], dict[str, Any]]
-    drop: Callable[[], None]
-    close: Callable[[], None]
+    drop: Callable[[], object]
+    close: Callable[[], object]
 
 
 class ReadyVectors(Embeddings):
@@ -86,7 +92,7 @@ class LangChainStore:
         try:
             with self._lock:
                 yield
-        except (sqlite3.Error, OSError, ValueError, RuntimeError, LookupError, *_client_errors()) as error:
+        except _failures() as error:
             text = f"{self._where}: {error}"
             raise StoreError(text, hint="check the store", path=self._where, reason=error) from error
 
@@ -183,9 +189,10 @@ def open_langchain_store(settings: Settings, *, folder: Path, collection: str, d
                 raise _unknown(name, reason="")
     except (ImportError, AttributeError) as error:
         raise _unknown(name, reason=str(error)) from error
-    except (OSError, ValueError, RuntimeError, *_client_errors()) as error:
+    except _failures() as error:
         where = url or str(folder)
-        raise StoreError(f"{name} at {where}: {error}", hint="check the store", path=where, reason=error) from error
+        code = "store_unreachable" if "://" in where else "store_damaged"
+        raise StoreError(f"{name} at {where}: {error}", hint="check it", code=code, path=where, reason=error) from error
     return LangChainStore(backend, vectors=vectors, ledger=folder / f"ledger-{collection}.sqlite3", where=url or name)
 
 
@@ -203,16 +210,10 @@ def _key(chunk_id: str) -> str:
     return str(uuid.uuid5(_IDS, chunk_id))
 
 
-def _client_errors() -> tuple[type[Exception], ...]:
-    """Return the errors of the clients that are loaded; they share no base class."""
-    import sys
-
-    found = []
-    for module, name in (
-        ("pymilvus.exceptions", "MilvusException"),
-        ("qdrant_client.http.exceptions", "ApiException"),
-        ("httpx", "HTTPError"),
-    ):
+def _failures() -> tuple[type[Exception], ...]:
+    """Return what a store may raise: the usual, and the errors of the clients in use, which share no base class."""
+    found: list[type[Exception]] = [sqlite3.Error, OSError, ValueError, RuntimeError, LookupError]
+    for module, name in _CLIENT_ERRORS.items():
         if module in sys.modules:
             found.append(getattr(sys.modules[module], name))
     return tuple(found)

@@ -25,7 +25,7 @@ class DocumentInfo:
     parser: str = ""
     ocr_pages: int = 0
     seconds: float = 0.0
-    error: Mapping[str, str] | None = None
+    error: Mapping[str, Any] | None = None
     bytes: int = 0
     document_id: str = ""
     same_as: tuple[str, ...] = ()

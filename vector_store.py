@@ -160,11 +160,13 @@ class ChromaStore:
                 return
 
     def close(self) -> None:
-        """Close the client, and the HTTP session that a server's client leaves open (chromadb 1.5.9)."""
-        session = getattr(getattr(self._client, "_server", None), "_session", None)
+        """Close the client, and the HTTP sessions that a server's client leaves open (chromadb 1.5.9)."""
+        owners = (self._client, getattr(self._client, "_admin_client", None))
+        sessions = [getattr(getattr(owner, "_server", None), "_session", None) for owner in owners]
         getattr(self._client, "close", lambda: None)()
-        if session is not None:
-            session.close()
+        for session in sessions:
+            if session is not None:
+                session.close()
 
 
 @contextmanager

@@ -8,9 +8,11 @@ import threading
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers_store import (
+    LineLoader,
     WordEmbedder,
     check_complete,
     find,
@@ -25,7 +27,7 @@ from pypdf import PdfReader, PdfWriter
 from build_report import Outcome, Progress, Stage
 from errors import EmbeddingMismatchError, StoreError, StoreLockedError
 from knowledge_base import KnowledgeBase
-from pdf_loader import PdfLoader
+from pdf_loader import PageResult, PdfLoader
 
 HERON = "The heron waits beside the weir until the water clears."
 LAMP = "The lamp was bought in a shop that closed the same winter."
@@ -319,6 +321,32 @@ def test_changed_chunking_still_answers_but_wants_a_rebuild(tmp_path: Path) -> N
         assert base.status().mismatch == ""
 
 
+class CountingLoader(LineLoader):
+    read = 0
+
+    def pages(self, path: Path, **arguments: Any) -> Iterator[PageResult]:
+        for page in super().pages(path, **arguments):
+            self.read += 1
+            yield page
+
+
+def test_rebuild_for_another_chunk_size_reads_no_page_again_but_a_plain_one_does(tmp_path: Path) -> None:
+    loader = CountingLoader()
+    with open_base(tmp_path, loader=loader) as base:
+        write_library(base.files_dir, files=2)
+        base.build()
+        assert loader.read == 4
+        base.build(rebuild=True)
+        assert loader.read == 8
+    with open_base(tmp_path, loader=loader, chunk_size=300) as base:
+        base.build(rebuild=True)
+        check_complete(base)
+        assert loader.read == 8
+    with open_base(tmp_path, loader=loader, chunk_size=400, pdf_parser="embedded") as base:
+        base.build(rebuild=True)
+        assert loader.read == 12
+
+
 def test_only_one_build_at_a_time_and_the_lock_names_its_holder(base: KnowledgeBase) -> None:
     write_library(base.files_dir, files=2)
     inside, go_on = threading.Event(), threading.Event()
@@ -368,7 +396,7 @@ def test_damaged_chroma_is_set_aside_and_rebuilt(tmp_path: Path) -> None:
     with open_base(tmp_path) as base:
         write_library(base.files_dir, files=2)
         base.build()
-        path = base.base.folder / "chroma" / "chroma.sqlite3"
+        path = base.base.folder / "vectors" / "chroma.sqlite3"
     path.write_bytes(b"no database" * 1000)
     with open_base(tmp_path) as base:
         with pytest.raises(StoreError):
@@ -395,7 +423,7 @@ def test_lost_chroma_folder_is_filled_again_without_parsing(tmp_path: Path) -> N
     with open_base(tmp_path) as base:
         write_library(base.files_dir, files=3)
         base.build()
-        folder = base.base.folder / "chroma"
+        folder = base.base.folder / "vectors"
     shutil.rmtree(folder)
     with open_base(tmp_path) as base:
         assert base.build().count(Outcome.UNCHANGED) == 3

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import socket
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
 import numpy as np
 import pytest
+from helpers_server import chroma_server
 from helpers_store import settings_at
 
 from config import Settings
@@ -24,24 +20,8 @@ STORES = ["chroma", "server", "qdrant", "milvus"]
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [str(Path(sys.executable).with_name("chroma")), "run", "--host", "127.0.0.1", "--port", str(port)]
-    folder = tmp_path_factory.mktemp("server")
-    process = subprocess.Popen(
-        [*command, "--path", str(folder)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder
-    )
-    url = f"http://127.0.0.1:{port}"
-    for _ in range(300):
-        try:
-            httpx.get(f"{url}/api/v2/heartbeat")
-            break
-        except httpx.TransportError:
-            time.sleep(0.1)
-    yield url
-    process.terminate()
-    process.wait()
+    with chroma_server(tmp_path_factory.mktemp("server")) as url:
+        yield url
 
 
 @pytest.fixture(params=STORES)

@@ -1,0 +1,96 @@
+"""Asking while a build runs: readers in threads and in other processes see no error and no gap."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+from helpers_store import SENTENCES, check_complete, find, open_base, write_library, write_pdf
+
+from errors import CragError
+from knowledge_base import KnowledgeBase
+
+HERE = Path(__file__).parent
+READERS = 10
+
+
+class Readers:
+    """Ten threads that ask until told to stop, and note every error and every answer that is shorter than it was."""
+
+    def __init__(self, base: KnowledgeBase, *, limit: int) -> None:
+        self.base = base
+        self.limit = limit
+        self.asked = 0
+        self.errors: list[CragError] = []
+        self.gaps: list[int] = []
+        self.done = threading.Event()
+        self.threads = [threading.Thread(target=self.read, args=(number,)) for number in range(READERS)]
+
+    def read(self, number: int) -> None:
+        question = SENTENCES[number % len(SENTENCES)].format(n=number)
+        while not self.done.is_set():
+            try:
+                found = len(find(self.base, question, limit=self.limit))
+                words = len(self.base.chunks([key for key, _ in self.base.lexical(["the"], limit=self.limit)]))
+            except CragError as error:
+                self.errors.append(error)
+                return
+            self.asked += 1
+            if (found, words) != (self.limit, self.limit):
+                self.gaps += [found, words]
+            time.sleep(0.01)
+
+    def __enter__(self) -> Readers:
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.done.set()
+        for thread in self.threads:
+            thread.join()
+
+
+def test_ten_readers_during_rebuilds_and_updates_see_no_error_and_no_gap(tmp_path: Path) -> None:
+    with open_base(tmp_path) as base:
+        write_library(base.files_dir, files=6)
+        base.build()
+        with Readers(base, limit=4) as readers:
+            base.build(rebuild=True)
+            write_pdf(base.files_dir / "file-0000.pdf", pages=[[sentence.format(n="new") for sentence in SENTENCES]])
+            base.build()
+            base.build(rebuild=True)
+            base.delete("file-0000.pdf")
+        assert not readers.errors
+        assert not readers.gaps
+        assert readers.asked > READERS
+        check_complete(base)
+
+
+def test_reader_sees_what_another_process_built_replaced_and_rebuilt(tmp_path: Path) -> None:
+    with open_base(tmp_path) as base:
+        write_pdf(base.files_dir / "a.pdf", pages=[["Herons wait beside the weir."]])
+        build_elsewhere(tmp_path)
+        assert find(base, "herons") == ["Herons wait beside the weir."]
+        write_pdf(base.files_dir / "b.pdf", pages=[["Lamps glow in the hall."]])
+        build_elsewhere(tmp_path)
+        assert find(base, "lamps glow")[0] == "Lamps glow in the hall."
+        write_pdf(base.files_dir / "a.pdf", pages=[["Barges carry slate."]])
+        build_elsewhere(tmp_path, "rebuild")
+        assert set(find(base, "barges")) == {"Barges carry slate.", "Lamps glow in the hall."}
+        assert base.lexical(["herons"], limit=3) == []
+
+
+def build_elsewhere(folder: Path, *arguments: str) -> None:
+    paths = os.pathsep.join([str(HERE.parents[1]), str(HERE)])
+    subprocess.run(
+        [sys.executable, str(HERE / "helpers_killed_build.py"), str(folder), "0", *arguments],
+        check=True,
+        capture_output=True,
+        timeout=300,
+        env={**os.environ, "PYTHONPATH": paths},
+    )
