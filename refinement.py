@@ -16,7 +16,8 @@ from sentences import Span, is_table_row, is_table_rule, line_spans, sentence_sp
 
 LONG_DOCUMENT = 1600
 """Reading width above which strips get longer."""
-SHORT_STRIP, LONG_STRIP, TABLE_STRIP = 220, 420, 420
+STRIP_WIDTH = 220
+"""Reading width of a strip of a short document; strips of long ones and of tables are twice as wide."""
 SHORTEST_STRIP = 40
 """A sentence narrower than this is glued to its neighbour: alone it says too little to be graded."""
 
@@ -35,13 +36,15 @@ class StripRefiner:
 
     evaluator: StripEvaluator
     max_strips: int = 8
+    strip_width: int = STRIP_WIDTH
 
     def refine(self, parts: Sequence[str], *, documents: Sequence[Document], thresholds: Thresholds) -> Knowledge:
         """Return all strips of the documents in order, the useful ones kept.
 
         `parts` are the questions of a compound question; a strip's grade is its best over them.
         """
-        return self.select(parts, groups=[decompose(document) for document in documents], thresholds=thresholds)
+        groups = [decompose(document, strip_width=self.strip_width) for document in documents]
+        return self.select(parts, groups=groups, thresholds=thresholds)
 
     def select(self, parts: Sequence[str], *, groups: Sequence[Sequence[Strip]], thresholds: Thresholds) -> Knowledge:
         """Grade strips that are already cut, keep those at or above the floor, at most `max_strips` a part."""
@@ -77,14 +80,14 @@ class StripRefiner:
         return set(chosen.values())
 
 
-def decompose(document: Document) -> list[Strip]:
+def decompose(document: Document, *, strip_width: int = STRIP_WIDTH) -> list[Strip]:
     """Cut a document into strips that cover its text in order."""
     text = document.text
-    limit = LONG_STRIP if width(text) > LONG_DOCUMENT else SHORT_STRIP
+    limit = 2 * strip_width if width(text) > LONG_DOCUMENT else strip_width
     strips: list[Strip] = []
     for rows, (start, end) in _sections(document):
         if rows:
-            strips.extend(_table_strips(document, start=start, end=end))
+            strips.extend(_table_strips(document, start=start, end=end, limit=2 * strip_width))
         else:
             spans = _join(sentence_spans(text, start=start, end=end), text=text, limit=limit)
             strips.extend(Strip(text=text[a:b], document=document, start=a, end=b) for a, b in spans)
@@ -137,7 +140,7 @@ def _join(spans: Sequence[Span], *, text: str, limit: int) -> list[Span]:
     return joined
 
 
-def _table_strips(document: Document, *, start: int, end: int) -> list[Strip]:
+def _table_strips(document: Document, *, start: int, end: int, limit: int) -> list[Strip]:
     """Cut a table between rows; each strip repeats the caption and header row."""
     text = document.text
     rows = [(start + a, start + b) for a, b in line_spans(text[start:end])]
@@ -148,7 +151,7 @@ def _table_strips(document: Document, *, start: int, end: int) -> list[Strip]:
     rows = [row for row in rows if not is_table_rule(text[slice(*row)])]
     groups: list[Span] = []
     for first, last in rows:
-        if groups and width(text[groups[-1][0] : last]) <= TABLE_STRIP:
+        if groups and width(text[groups[-1][0] : last]) <= limit:
             groups[-1] = (groups[-1][0], last)
         else:
             groups.append((first, last))
