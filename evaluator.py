@@ -16,11 +16,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from errors import ConfigurationError, ModelError
+from errors import ModelError
 from i18n import Language
 from language import detect_language
 from reader import Reader, Reading
-from schema import Grade, Span, Thresholds
+from schema import Grade, Thresholds
 
 if TYPE_CHECKING:
     from config import Settings
@@ -291,45 +291,23 @@ class SimilarityEvaluator:
 
 
 def build_evaluator(settings: Settings, *, embedder: TextEmbedder) -> Evaluator:
-    """The evaluator that the settings name: a language model over the embedded one, or the embedded one alone.
+    """The evaluator that the settings name: the reader, similarity where it cannot be loaded, a language model on top.
 
-    :raises ConfigurationError: a language model is to grade and none is configured.
+    :raises ConfigurationError: a language model is to grade and its settings are incomplete.
     :raises ModelError: the reader is named and cannot be loaded.
     """
     from llm_evaluator import build_llm_evaluator
 
-    base = build_embedded_evaluator(settings, embedder=embedder)
-    evaluator = build_llm_evaluator(settings, base=base)
-    if evaluator is base and settings.evaluator in {"llm", "cascade"}:
-        name = f"CRAG_EVALUATOR={settings.evaluator}"
-        raise ConfigurationError(
-            f"{name} needs a language model", hint="set CRAG_LLM_PROVIDER, or CRAG_EVALUATOR=reader", name=name
-        )
-    return evaluator
+    return build_llm_evaluator(settings, base=_embedded(settings, embedder=embedder))
 
 
-def build_embedded_evaluator(settings: Settings, *, embedder: TextEmbedder) -> Evaluator:
-    """The reader, or similarity where it is asked for or the reader cannot be loaded.
-
-    :raises ModelError: the reader is named and cannot be loaded.
-    """
+def _embedded(settings: Settings, *, embedder: TextEmbedder) -> Evaluator:
     if settings.evaluator == "similarity":
         return SimilarityEvaluator(embedder)
     try:
         return ReaderEvaluator(Reader())
     except ModelError as error:
-        if settings.evaluator is not None:
+        if settings.evaluator == "reader":
             raise
         logger.warning("the reader cannot be loaded, grading by similarity instead: %s (%s)", error, error.hint)
         return SimilarityEvaluator(embedder)
-
-
-__all__ = [
-    "Calibration",
-    "ReaderEvaluator",
-    "SimilarityEvaluator",
-    "Span",
-    "build_embedded_evaluator",
-    "build_evaluator",
-    "squashed",
-]
