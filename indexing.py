@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from build_report import BuildReport, FileReport, Outcome, Progress, Stage
-from catalogue import Catalogue, DocumentRow, FileRow, FileStatus
+from catalogue import Catalogue
+from catalogue_rows import DocumentRow, FileRow, FileStatus
 from chunker import split_blocks
 from config import Settings
 from embeddings import Embedder

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from bases import DEFAULT, find_base
 from build_lock import holder, writing
 from build_report import BuildReport, FileReport, Outcome, Progress
-from catalogue import Counts
+from catalogue_rows import Counts
 from config import Settings
 from embeddings import Embedder
 from errors import StoreError

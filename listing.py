@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from build_lock import Holder
-from catalogue import Catalogue, FileRow
+from catalogue import Catalogue
+from catalogue_rows import FileRow
 from indexing import FoundFile
 
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from benchmarks.common import environment, figures, finish, quantile, read_options, table
 from build_report import Outcome
-from catalogue import DocumentRow, FileRow, FileStatus
+from catalogue_rows import DocumentRow, FileRow, FileStatus
 from config import load_settings
 from generations import Generation
 from indexing import stamp
