@@ -1,0 +1,127 @@
+"""The embedded model: texts a second before and after tuning; its likeness to the untrimmed float32 model.
+
+The comparison needs that model, made by `python training/embedder.py --precise --out artifacts/e5-full` (see
+training/requirements-embedder.txt); without it only the speed is measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.common import data_dir, environment, figures, finish, read_options, table
+from benchmarks.passages import Sample, crossed, read_sample
+from embeddings import EMBEDDER_DIR, EmbeddedEmbedder, Vectors
+
+Row = dict[str, Any]
+
+REFERENCE = Path("artifacts/e5-full")
+TEXTS, QUESTIONS, PASSAGES = 64, 250, 600
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--reference", type=Path, default=REFERENCE, help="folder of the untrimmed float32 model")
+    options = read_options(__doc__, parser=parser)
+    folder = data_dir()
+    number = options.limit or QUESTIONS
+    samples = {
+        "en": read_sample(folder, language="en", questions=number, passages=3 * number, seed=options.seed),
+        "zh": read_sample(folder, language="zh", questions=number, passages=3 * number, seed=options.seed),
+        "en → zh": crossed(folder, asked="en", found="zh", limit=number, seed=options.seed),
+    }
+    speeds = measure_speed([row["text"] for name in ("en", "zh") for row in samples[name].passages[: TEXTS // 2]])
+    result: dict[str, Any] = {"environment": environment(seed=options.seed), "speed": speeds}
+    text = table(speeds)
+    if (options.rest.reference / "model.json").is_file():
+        likeness = compare(samples, reference=options.rest.reference)
+        result |= {"likeness": likeness, "figures": figures(likeness, keys=("text",))}
+        text += f"\n\n{table(likeness)}"
+    else:
+        text += f"\n\nNo reference model in {options.rest.reference.name}: likeness not measured."
+    finish("embedding", result=result, options=options, text=text)
+
+
+def measure_speed(texts: Sequence[str]) -> list[Row]:
+    """Texts a second: one after another with onnxruntime's own threads, and the product's way, in turn, best of two."""
+    import onnxruntime
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(EMBEDDER_DIR / "tokenizer.json"))
+    tokenizer.enable_truncation(512)
+    session = onnxruntime.InferenceSession(str(EMBEDDER_DIR / "model.onnx"), providers=["CPUExecutionProvider"])
+    tuned = EmbeddedEmbedder()
+
+    def naive() -> None:
+        for text in texts:
+            session.run(None, {"ids": np.array([tokenizer.encode(f"passage: {text}").ids], dtype=np.int64)})
+
+    tokens = sum(len(encoding.ids) for encoding in tokenizer.encode_batch(list(texts)))
+    ways: dict[str, Callable[[], object]] = {
+        "one by one, default threads": naive,
+        f"sorted, {os.cpu_count()} texts at once": lambda: tuned.embed_passages(texts),
+    }
+    best = dict.fromkeys(ways, float("inf"))
+    for _ in range(2):
+        for name, run in ways.items():
+            started = time.perf_counter()
+            run()
+            best[name] = min(best[name], time.perf_counter() - started)
+    return [
+        {"way": name, "texts": len(texts), "tokens a text": tokens / len(texts), "texts/s": len(texts) / seconds}
+        for name, seconds in best.items()
+    ]
+
+
+def compare(samples: dict[str, Sample], *, reference: Path) -> list[Row]:
+    """Cosine to the reference and recall of both models, by language and on mixed text."""
+    models = (EmbeddedEmbedder(), EmbeddedEmbedder(reference))
+    rows: list[Row] = []
+    for name, sample in samples.items():
+        passages = [row["text"] for row in sample.passages]
+        ours, theirs = (model.embed_passages(passages) for model in models)
+        asked = [row["question"] for row in sample.questions]
+        recalls = [
+            recall(model.embed_queries(asked), passages=vectors, sample=sample)
+            for model, vectors in zip(models, (ours, theirs), strict=True)
+        ]
+        row: Row = {"text": name, **cosines(ours, theirs)}
+        for depth in recalls[0]:
+            row |= {f"@{depth} int8": recalls[0][depth], f"@{depth} float32": recalls[1][depth]}
+        rows.append({**row, "n": len(asked)})
+    mixed = [
+        f"{one['text'][:300]}\n{other['text'][:150]}"
+        for one, other in zip(samples["en"].passages[:100], samples["zh"].passages[:100], strict=False)
+    ]
+    rows.append({"text": "mixed", **cosines(*(model.embed_passages(mixed) for model in models)), "n": len(mixed)})
+    return rows
+
+
+def cosines(ours: Vectors, theirs: Vectors) -> dict[str, float]:
+    """Mean and least cosine between two models' vectors of the same texts."""
+    values = (ours * theirs).sum(axis=1)
+    return {"cosine": float(values.mean()), "least": float(values.min())}
+
+
+def recall(questions: Vectors, *, passages: Vectors, sample: Sample) -> dict[int, float]:
+    """Share of questions with a gold passage among the nearest k."""
+    keys = [row["pid"] for row in sample.passages]
+    order = np.argsort(-(questions @ passages.T), axis=1)[:, :10]
+    found: dict[int, float] = {}
+    for depth in (1, 5, 10):
+        hits = [
+            any(keys[place] in row["gold_pids"] for place in places[:depth])
+            for places, row in zip(order, sample.questions, strict=True)
+        ]
+        found[depth] = float(np.mean(hits))
+    return found
+
+
+if __name__ == "__main__":
+    main()
