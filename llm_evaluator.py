@@ -29,12 +29,14 @@ logger = logging.getLogger(__name__)
 LLM_THRESHOLDS = Thresholds(upper=0.6, lower=-0.6, strip=-0.2)
 """On the scale P(yes) − P(no): a plain yes is above, a plain no below, "partly" (0) between; 0.6 is 80 % against 20 %.
 A strip is kept unless no is clearly likelier than yes."""
-DOCUMENT_MARGIN = 0.2
-"""How far outside its two thresholds the reader's score of a document is still asked about."""
-STRIP_MARGIN = 0.25
+SURE, RULED_OUT = 0.95, -0.97
+"""Scores of the reader beyond which a document is not asked about: its chance to hold the answer is above 97 % or
+below 2 %. A reader that is wrong is seldom that sure (measured in benchmarks/llm_cost.py)."""
+MOST_DOCUMENTS = 3
+"""The best ones decide the action."""
+STRIP_MARGIN = 0.15
 """How far from its floor the reader's score of a strip is still asked about."""
-MOST_DOCUMENTS = 4
-MOST_STRIPS = 8
+MOST_STRIPS = 4
 PASSAGE_TOKENS = 3000
 REPLY_TOKENS = 512
 """A plain reply needs one token; a model that thinks in spite of the switch needs room to come to its word."""
@@ -145,7 +147,8 @@ class LlmEvaluator:
 
 @dataclass(frozen=True, slots=True)
 class CascadeEvaluator:
-    """Lets the reader grade everything and asks the model only where that leaves the decision open.
+    """Lets the reader grade everything and asks the model about what decides: the best few documents that the reader
+    does not rule out, and the strips next to the floor.
 
     Scores are on the reader's scale; where the model fails, the reader's own score stays, labelled.
     """
@@ -166,10 +169,10 @@ class CascadeEvaluator:
         """One grade for each passage."""
         grades = self.reader.grade(question, passages=passages)
         limits = self.reader.thresholds(language=detect_language(question))
-        if any(grade.score >= limits.upper + DOCUMENT_MARGIN for grade in grades):
+        if any(grade.score >= max(SURE, limits.upper) for grade in grades):
             return grades
-        near = [place for place, grade in enumerate(grades) if grade.score >= limits.lower - DOCUMENT_MARGIN]
-        asked = sorted(near, key=lambda place: -grades[place].score)[:MOST_DOCUMENTS]
+        open_ones = [place for place, grade in enumerate(grades) if grade.score > min(RULED_OUT, limits.lower)]
+        asked = sorted(open_ones, key=lambda place: -grades[place].score)[:MOST_DOCUMENTS]
         texts = [passages[place] for place in asked]
         for place, grade in zip(asked, self.judge.grade(question, texts=texts, kind="grade"), strict=True):
             score = rescale(grade.score, source=LLM_THRESHOLDS, target=limits)

@@ -90,14 +90,15 @@ class LlmRewriter:
         return Rewritten(question, question=rewritten, usage=reply.usage)
 
     def keywords(self, question: str, *, language: Language) -> Keywords:
-        """Return at most three keywords of the question alone, best first.
+        """Return at most three keywords of the question alone, best first; none leaves it to keyphrases.
 
         :raises ProviderError: the model failed.
         """
         with self._lock:
-            known = self._known.get(question)
-        if known:
-            return Keywords(known)
+            known = next((words for asked, words in self._known.items() if _within(question, asked)), None)
+        if known is not None:
+            # One call a turn: a rewritten question, or what is missing of it, came with its keywords.
+            return Keywords(tuple(word for word in known if word.casefold() in question.casefold()))
         prompt = Prompt(read_prompt("keywords", language=language), message=fence("question", text=question))
         (reply,) = self.model.ask([prompt], max_tokens=REPLY_TOKENS)
         if isinstance(reply, Failure):
@@ -110,6 +111,14 @@ class LlmRewriter:
             self._known[question] = tuple(keywords)
             while len(self._known) > REMEMBERED:
                 self._known.popitem(last=False)
+
+
+def _within(question: str, whole: str) -> bool:
+    """Tell whether a question is made of the words of another."""
+    pieces, others = (
+        set(re.findall(r"[^\W\u3400-\u9fff]+|[\u3400-\u9fff]", text.casefold())) for text in (question, whole)
+    )
+    return pieces <= others
 
 
 def _turn(turn: Turn) -> str:
