@@ -37,6 +37,7 @@ _KNOWN = re.compile(
     r"摘\s*要|引\s*言|前\s*言|绪\s*论|目\s*录|结\s*论|总\s*结|参考文献|致\s*谢|附\s*录|概\s*述|简\s*介|背\s*景|术语|释义|小结|讨论|实验|方法)[:：.]?$",
     re.I,
 )
+_AUTHORS = re.compile(r"@|[∗†‡§¶]|[a-z]\d,\d|[a-z]\d(?:,? [A-Z]|$).*[a-z]\d")
 _LEADERS = re.compile(r"[.．·…]{4,}|(?:[.．·…]\s){4,}")
 _SENTENCE_END = re.compile(r"[.。；;，,、：:！!]$")
 _LETTERS = re.compile(r"[A-Za-z\u4e00-\u9fff]")
@@ -96,6 +97,8 @@ def _is_heading(element: Element, *, body: float, bold_common: bool) -> bool:
         return False
     if _KNOWN.match(text):
         return True
+    if _AUTHORS.search(text):
+        return False
     kind = numbering(text)
     if _SENTENCE_END.search(text) and not (kind in _STRONG and width_of(text) < 60 and text[-1] in ".．"):
         return False
@@ -105,8 +108,18 @@ def _is_heading(element: Element, *, body: float, bold_common: bool) -> bool:
     bold = element.bold and not bold_common
     if kind in _STRONG:
         return ratio >= 1.04 or bold or width_of(text) <= 70
+    if kind and lines == 1 and width_of(text) <= 80 and (element.slanted or text.isupper()):
+        return True
     if kind:
         return (ratio >= 1.1 or bold or (kind in {"chinese", "bracketed"} and width_of(text) <= 50)) and lines <= 2
+    if (
+        text.isupper()
+        and lines == 1
+        and 6 <= width_of(text) <= 60
+        and text.isascii()
+        and not any(map(str.isdigit, text))
+    ):
+        return True
     return ratio >= 1.18 or (ratio >= 1.08 and width_of(text) <= 60 and bold) or (bold and lines <= 2)
 
 

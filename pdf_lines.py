@@ -64,6 +64,7 @@ class TextLine:
     box: Box
     size: float
     bold: bool = False
+    slanted: bool = False
     font: str = ""
     confidence: float = 1.0
     insert: int | None = None
@@ -97,6 +98,11 @@ class Paragraph:
     def bold(self) -> bool:
         """Whether all of it is bold."""
         return all(line.bold for line in self.lines)
+
+    @property
+    def slanted(self) -> bool:
+        """Whether all of it is in italics."""
+        return all(line.slanted for line in self.lines)
 
 
 def union(boxes: Iterable[Box]) -> Box:
@@ -185,6 +191,7 @@ def merge_row(row: Sequence[TextLine], *, reach: float = 1e9) -> list[TextLine]:
                     text=f"{last.text}{between}{line.text}",
                     box=union((last.box, line.box)),
                     bold=last.bold and line.bold,
+                    slanted=last.slanted and line.slanted,
                     confidence=min(last.confidence, line.confidence),
                 )
                 continue
@@ -263,7 +270,10 @@ def _column_text(run: Sequence[Sequence[TextLine]], *, edge: float) -> int:
     """Return how much running text stands on the poorer side of a gutter; 0 when the sides are not columns."""
     first = [line for band in run for line in band if line.box[0] < edge - 1.0]
     second = [line for band in run for line in band if line.box[0] >= edge - 1.0]
-    if not (_is_running(first) and _is_running(second) and _side_by_side(first, second)):
+    if not _side_by_side(first, second):
+        return 0
+    running = _is_running(first), _is_running(second)
+    if not all(running) and not (any(running) and len(run) >= 8 and _is_apart(first, second)):
         return 0
     return min(sum(width_of(line.text) or 40 for line in side) for side in (first, second))
 
@@ -281,6 +291,14 @@ def _is_running(lines: Sequence[TextLine]) -> bool:
     return len(full) >= 3 and sum(len(line.text) for line in full) > 0.5 * sum(len(line.text) for line in text)
 
 
+def _is_apart(first: Sequence[TextLine], second: Sequence[TextLine]) -> bool:
+    """Tell a sidebar from the cells of a table: few of its lines stand level with a line of the other side."""
+    fewer, more = sorted((first, second), key=len)
+    tops = sorted(line.box[3] for line in more)
+    level = sum(any(abs(line.box[3] - top) < 1.0 for top in tops) for line in fewer)
+    return len(fewer) >= 4 and level < 0.4 * len(fewer)
+
+
 def _side_by_side(first: Sequence[TextLine], second: Sequence[TextLine]) -> bool:
     """Tell whether the two sides stand beside, not below each other."""
     one, other = union(line.box for line in first), union(line.box for line in second)
@@ -292,6 +310,9 @@ _MARKER = re.compile(
     r"^\s*(?:[•●○▪■□◆◇►▶➢✓✔☑☐·‣–—*-](?:\s|(?=[\u4e00-\u9fff]))"
     r"|[（(](?:\d{1,2}|[a-z]|[ivx]{1,4}|[一二三四五六七八九十]{1,3})[)）]"
     r"|(?:\d{1,2}|[a-zA-Z])[)）]|\d{1,2}[.、．](?!\d)|[①-⑳]|[一二三四五六七八九十]{1,3}[、．.])"
+)
+_NUMBERED = re.compile(
+    r"^(?:\d{1,2}(?:\.\d{1,2}){1,3}\.?\s*[A-Z\u4e00-\u9fff]|第\s*[\d一二三四五六七八九十百]+\s*[章节篇]|[IVX]+\.\s+[A-Z]{3})"
 )
 _ENDS_SENTENCE = re.compile(r"[.!?。！？；;:：…][\"'”’）)\]]*$")
 
@@ -340,6 +361,8 @@ def _breaks(part: Sequence[TextLine], line: TextLine, *, leading: float, left: f
     change = abs(line.size - last.size) / em
     if change > 0.25 or (change > 0.1 and short) or (line.bold != last.bold and short):
         return True
+    if len(part) == 1 and short and (last.box[0] > line.box[0] + em or _NUMBERED.match(last.text)):
+        return not (ends_sentence(last.text) and starts_item(last.text)) and width_of(last.text) < 100
     if starts_item(part[0].text):  # a hanging indent continues an item; a line back at the margin does not
         return short and line.box[0] < part[0].box[0] + 0.3 * em
     centred = abs(sum(line.box[::2]) - sum(last.box[::2])) < em and line.box[0] > left + em

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pdf_aligned import aligned_tables
 from pdf_lines import Paragraph, TextLine, columns, mend, overlap, paragraphs, rows, starts_item, union, width_of
-from pdf_page import PageBuilder, PageResult
+from pdf_page import PageBuilder, PageResult, turned_back
 from pdf_render import has_ink, render_page
 from pdf_ruled import ruled_tables
 from pdf_tables import Table
@@ -175,7 +175,7 @@ def read_picture(picture: Image, *, document_id: str, page: int, total: int, rea
     builder = PageBuilder(document_id, page=page, width=reading.width, height=reading.height, parser=BlockParser.OCR)
     _fill(builder, reading=reading)
     elements = tuple(
-        replace(element, block=_turned_back(element.block, angle=reading.angle)) for element in builder.elements
+        replace(element, block=turned_back(element.block, turn=reading.angle)) for element in builder.elements
     )
     return PageResult(document_id, page, total, BlockParser.OCR, elements, reason=reason)
 
@@ -257,27 +257,3 @@ def _kind_of(paragraph: Paragraph, *, reading: Reading) -> BlockType:
     if kind in {BlockType.HEADER, BlockType.FOOTER} and width_of(text) > 120:
         kind = None  # body text taken for a footer must not be lost
     return kind or (BlockType.LIST if starts_item(text) else BlockType.TEXT)
-
-
-def _turned_back(block: Any, *, angle: int) -> Any:
-    """Return the block with its boxes on the page as it is displayed, when it was read turned by `angle`."""
-    if not angle:
-        return block
-
-    def back(box: Box) -> Box:
-        x0, y0, x1, y1 = box
-        match angle:
-            case 90:
-                return (y0, 1 - x1, y1, 1 - x0)
-            case 180:
-                return (1 - x1, 1 - y1, 1 - x0, 1 - y0)
-            case _:
-                return (1 - y1, x0, 1 - y0, x1)
-
-    return replace(
-        block,
-        bbox=back(block.bbox),
-        angle=angle,
-        parts=tuple(replace(part, bbox=back(part.bbox)) for part in block.parts),
-        lines=tuple(replace(line, bbox=back(line.bbox)) for line in block.lines),
-    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from pydantic import TypeAdapter
@@ -24,6 +24,7 @@ class Element:
     size: float = 0.0
     bold: bool = False
     right: float = 1.0
+    slanted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,7 @@ class PageBuilder:
         markup: str = "",
         size: float = 0.0,
         bold: bool = False,
+        slanted: bool = False,
         right: float = 0.0,
         confidence: float = 1.0,
         angle: int = 0,
@@ -100,7 +102,7 @@ class PageBuilder:
             lines=tuple(lines),
         )
         edge = right / self.place[2] if right else bbox[2]
-        self.elements.append(Element(block, round(size, 2), bold, round(min(1.0, edge), 4)))
+        self.elements.append(Element(block, round(size, 2), bold, round(min(1.0, edge), 4), slanted))
 
     def add_paragraph(self, kind: BlockType, *, paragraph: Paragraph, words: frozenset[str] = frozenset()) -> None:
         """Append a paragraph, its lines joined; code keeps its line breaks."""
@@ -125,6 +127,7 @@ class PageBuilder:
             lines=lines,
             size=paragraph.size,
             bold=paragraph.bold,
+            slanted=paragraph.slanted,
             right=paragraph.right,
             confidence=min(line.confidence for line in paragraph.lines),
         )
@@ -133,3 +136,27 @@ class PageBuilder:
         """Append a table: Markdown rows as text, HTML beside it."""
         text, lines = markdown(table, page=self.page, place=self.place)
         self.add(BlockType.TABLE, text=text, box=table.box, lines=lines, markup=html(table), confidence=confidence)
+
+
+def turned_back(block: Block, *, turn: int) -> Block:
+    """Return a block with its boxes on the page as displayed, when that was read turned `turn` degrees clockwise."""
+    if not turn:
+        return block
+
+    def back(box: Box) -> Box:
+        x0, y0, x1, y1 = box
+        match turn:
+            case 90:
+                return (y0, 1 - x1, y1, 1 - x0)
+            case 180:
+                return (1 - x1, 1 - y1, 1 - x0, 1 - y0)
+            case _:
+                return (1 - y1, x0, 1 - y0, x1)
+
+    return replace(
+        block,
+        bbox=back(block.bbox),
+        angle=(360 - turn) % 360,
+        parts=tuple(replace(part, bbox=back(part.bbox)) for part in block.parts),
+        lines=tuple(replace(line, bbox=back(line.bbox)) for line in block.lines),
+    )

@@ -16,9 +16,11 @@ from schema import PARATEXT, Block, BlockType, Line
 _TOP, _BOTTOM = 0.13, 0.87
 _DIGITS = re.compile(r"\d+|[ivxlc]{1,6}(?=\W|$)", re.I)
 _PAGE_NUMBER = re.compile(
-    r"^\W*(?:page|p\.|第|F)?\s*-?\s*(?:\d{1,4}|[ivxlc]{1,7})\s*(?:页)?\s*(?:(?:/|of|，?\s*共)\s*\d{1,4}\s*页?)?\W*$",
+    r"^[\s\-–—|·•\[\]()~]*(?:page|p\.|第|F-?)?\s*(?:\d{1,4}|[ivxlc]{1,7})\s*页?\s*"
+    r"(?:(?:/|of|[,，]?\s*共)\s*\d{1,4}\s*页?)?[\s\-–—|·•\[\]()~.]*$",
     re.I,
 )
+_TABLE_CAPTION = re.compile(r"table|tab\.|exhibit|表|附表", re.I)
 _NOTE_MARK = re.compile(r"^(?:\d{1,2}(?!\d|[.、)）:]\s)|[*†‡§¶①-⑳]|\[\d{1,2}\]|注\s*\d*\s*[:：])\s*\S")
 _LOWER_START = re.compile(r"^[a-z]")
 _JOINABLE = frozenset({BlockType.TEXT, BlockType.LIST})
@@ -33,7 +35,7 @@ def assemble(pages: Sequence[PageResult]) -> tuple[Block, ...]:
     """
     elements = [element for page in sorted(pages, key=lambda page: page.page) for element in page.elements]
     elements = [element for element in elements if element.block.text or element.block.type is BlockType.IMAGE]
-    elements = _mark_running(elements, pages=len(pages))
+    elements = _mark_charts(_mark_running(elements, pages=len(pages)))
     elements = _mark_footnotes(elements)
     levels = heading_levels(elements)
     elements = [
@@ -93,6 +95,25 @@ def _running_key(text: str) -> str:
 def _same_height(blocks: Sequence[Block]) -> bool:
     middle = median(block.bbox[1] for block in blocks)
     return sum(abs(block.bbox[1] - middle) < 0.02 for block in blocks) >= 0.6 * len(blocks)
+
+
+def _mark_charts(elements: Sequence[Element]) -> list[Element]:
+    """Take the axis labels of a drawing for a picture: what only looks like a table and stands right over its caption.
+
+    A table drawn with rules stays one, as does one with its own caption.
+    """
+    marked = list(elements)
+    for index in range(len(marked) - 1):
+        block, after = marked[index].block, marked[index + 1].block
+        if block.type is not BlockType.TABLE or after.type is not BlockType.CAPTION or block.page != after.page:
+            continue
+        before = marked[index - 1].block if index else None
+        own = before is not None and before.type is BlockType.CAPTION and _TABLE_CAPTION.match(before.text)
+        if not own and re.match(r"fig", after.text, re.I) and block.confidence < 1.0:
+            text = re.sub(r"[|\s-]+", " ", block.text).strip()
+            plain = replace(block, type=BlockType.IMAGE, text=text, html="", lines=())
+            marked[index] = replace(marked[index], block=plain)
+    return marked
 
 
 def _mark_footnotes(elements: Sequence[Element]) -> list[Element]:
@@ -181,7 +202,8 @@ def _continues(first: Element, second: Element) -> bool:
         return False
     last = before.parts[-1] if before.parts else None
     page, bottom = (last.page, last.bbox) if last else (before.page, before.bbox)
-    moved = after.page == page + 1 or (after.page == page and after.bbox[1] < bottom[1])
+    beside = after.page == page and after.bbox[0] >= bottom[2] - 0.02 and after.bbox[1] < bottom[3] - 0.02
+    moved = after.page == page + 1 or beside
     if not moved or ends_sentence(before.text) or starts_item(after.text) or numbering(after.text):
         return False
     if first.size and second.size and abs(first.size - second.size) > 0.08 * first.size:
@@ -200,7 +222,7 @@ def _place_captions(elements: Sequence[Element]) -> list[Element]:
     while index < len(placed):
         block = placed[index].block
         if block.type is BlockType.CAPTION:
-            is_table = bool(re.match(r"table|tab\.|exhibit|表|附表", block.text, re.I))
+            is_table = bool(_TABLE_CAPTION.match(block.text))
             wanted = BlockType.TABLE if is_table else BlockType.IMAGE
             after = placed[index + 1].block if index + 1 < len(placed) else None
             before = placed[index - 1].block if index else None

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +24,7 @@ from pdf_lines import (
     weighted_median,
     width_of,
 )
-from pdf_page import PageBuilder, PageResult
+from pdf_page import PageBuilder, PageResult, turned_back
 from pdf_ruled import ruled_tables
 from pdf_tables import Table
 from schema import BlockParser, BlockType, Box
@@ -34,6 +36,7 @@ WINDOW = 8
 """Pages held in memory at a time."""
 
 _BOLD = re.compile(r"bold|black|heavy|semibold|demi|medi$|cmbx|simhei|黑体|-hei$", re.I)
+_SLANTED = re.compile(r"ital|oblique|slanted|cmti|-it$", re.I)
 _MONOSPACED = re.compile(r"mono|courier|consol|menlo|cmtt|typewriter|inconsolata|fixed|monaco|lettergothic", re.I)
 _CAPTION = re.compile(
     r"^(?:(?:Figure|Fig\.?|Table|Tab\.|Exhibit|Chart|Algorithm|Listing|Scheme|Plate)\s*(?:\d+|[IVX]+\b|[A-Z]?[-.]?\d+)"
@@ -44,7 +47,21 @@ _FORMULA_FONT = re.compile(
 )
 _WORD = re.compile(r"[A-Za-z]+-[A-Za-z]+")
 _GARBLED = re.compile("[\ufffd\ue000-\uf8ff]|\\(cid:\\d+\\)")
+_SIGN = re.compile(r"[!-,/:-@\[-`{-~\u0080-\u00bf]")
 _LETTER = re.compile(r"\w")
+
+
+_OPTIONS: dict[str, Any] = {
+    "ocr_enabled": False,
+    "extract_blocks": True,
+    "extract_text_metadata": True,
+    "extract_vector_graphics": True,
+    "include_complexity": True,
+    "continue_on_page_error": True,
+    "keep_headers_footers": True,
+    "extract_links": False,
+    "quiet": True,
+}
 
 
 def read_text_pages(
@@ -60,23 +77,16 @@ def read_text_pages(
     from liteparse import LiteParse
     from liteparse.types import ParseError
 
-    parser = LiteParse(
-        ocr_enabled=False,
-        extract_blocks=True,
-        extract_text_metadata=True,
-        extract_vector_graphics=True,
-        include_complexity=True,
-        continue_on_page_error=True,
-        keep_headers_footers=True,
-        extract_links=False,
-        quiet=True,
-        password=password or None,
-    )
+    options = {**_OPTIONS, "password": password or None}
+    parser = LiteParse(**options)
     first = 1
     yield first
     try:
         for batch in parser.parse_batches(path, batch_size=window):
-            pages = [_read(page, document_id=document_id, total=batch.total_pages) for page in batch.result.pages]
+            pages = [
+                _read(_upright(page, path=path, options=options), document_id=document_id, total=batch.total_pages)
+                for page in batch.result.pages
+            ]
             pages += [
                 PageResult(document_id, failed.page_num, batch.total_pages, BlockParser.TEXT, (), reason="unreadable")
                 for failed in batch.result.page_errors
@@ -92,7 +102,25 @@ def read_text_pages(
         raise PdfUnreadableError(f"{name}: {error}", hint="open and save it anew", file=name) from error
 
 
-def _read(page: ParsedPage, *, document_id: str, total: int) -> PageResult:
+def _upright(page: ParsedPage, *, path: Path, options: dict[str, Any]) -> tuple[ParsedPage, int]:
+    """Return a page whose text runs sideways or on its head as if turned upright, and the angle of that turn."""
+    from liteparse import LiteParse
+
+    weight: Counter[int] = Counter()
+    for item in page.text_items:
+        weight[round(item.rotation / 90) * 90 % 360] += len(item.text)
+    angle = weight.most_common(1)[0][0] if weight else 0
+    if not angle:
+        return page, 0
+    turned = LiteParse(
+        **options, target_pages=str(page.page_num), page_orientation_corrections=[(page.page_num, angle)]
+    )
+    pages = turned.parse(path).pages
+    return (pages[0], angle) if pages else (page, 0)
+
+
+def _read(found: tuple[ParsedPage, int], *, document_id: str, total: int) -> PageResult:
+    page, angle = found
     builder = PageBuilder(
         document_id, page=page.page_num, width=page.width, height=page.height, parser=BlockParser.TEXT
     )
@@ -104,7 +132,7 @@ def _read(page: ParsedPage, *, document_id: str, total: int) -> PageResult:
         page.page_num,
         total,
         BlockParser.TEXT,
-        tuple(builder.elements),
+        tuple(replace(element, block=turned_back(element.block, turn=-angle % 360)) for element in builder.elements),
         reason=reason,
         width=page.width,
         height=page.height,
@@ -124,6 +152,9 @@ def unusable(page: ParsedPage) -> str:
         return "no text"
     bad = len(_GARBLED.findall(mend(text)))
     odd = sum(len(item.text) for item in page.text_items if item.font_is_buggy)
+    signs = len(_SIGN.findall(text))
+    if signs > 100 and signs > 0.35 * (signs + letters):
+        return "garbled"  # a font without a map to Unicode
     if bad > max(3, 0.1 * letters) or (drawn is not None and drawn.is_garbled and odd > 0.3 * len(text)):
         return "garbled"
     return ""
@@ -136,6 +167,7 @@ def _fill(builder: PageBuilder, *, page: ParsedPage) -> None:
     words = frozenset(word.lower() for line in lines for word in _WORD.findall(line.text))
     found = ruled_tables(_rules(page), lines=lines)
     tables = [table for table, _ in found]
+    ruled = len(tables)
     held = {id(line) for _, inside in found for line in inside}
     lines = [line for line in lines if id(line) not in held]
     figures: list[tuple[Box, list[TextLine]]] = []
@@ -156,7 +188,7 @@ def _fill(builder: PageBuilder, *, page: ParsedPage) -> None:
                 if insert is None:
                     builder.add_paragraph(kind_of(paragraph), paragraph=paragraph, words=words)
                 elif insert >= 0:
-                    builder.add_table(tables[insert])
+                    builder.add_table(tables[insert], confidence=1.0 if insert < ruled else 0.9)
                 else:
                     box, inside = figures[-1 - insert]
                     text = " ".join(line.text for row in rows(inside) for line in row)
@@ -215,7 +247,7 @@ def _line(item: TextItem) -> TextLine | None:
     size = item.font_height or item.font_size or item.height
     if size < 2 or size > 3 * item.height:
         size = item.height
-    return TextLine(text, _box(item), size, bool(_BOLD.search(font)), font)
+    return TextLine(text, _box(item), size, bool(_BOLD.search(font)), bool(_SLANTED.search(font)), font)
 
 
 def _figures(page: ParsedPage) -> list[Box]:
