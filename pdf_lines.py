@@ -270,7 +270,7 @@ def _column_text(run: Sequence[Sequence[TextLine]], *, edge: float) -> int:
     """Return how much running text stands on the poorer side of a gutter; 0 when the sides are not columns."""
     first = [line for band in run for line in band if line.box[0] < edge - 1.0]
     second = [line for band in run for line in band if line.box[0] >= edge - 1.0]
-    if not _side_by_side(first, second):
+    if not first or not second or not _side_by_side(first, second):
         return 0
     running = _is_running(first), _is_running(second)
     if not all(running) and not (any(running) and len(run) >= 8 and _is_apart(first, second)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -31,6 +32,8 @@ from schema import BlockParser, BlockType, Box
 
 if TYPE_CHECKING:
     from liteparse.types import ParsedPage, TextItem
+
+logger = logging.getLogger(__name__)
 
 WINDOW = 8
 """Pages held in memory at a time."""
@@ -126,7 +129,13 @@ def _read(found: tuple[ParsedPage, int], *, document_id: str, total: int) -> Pag
     )
     reason = unusable(page)
     if not reason:
-        _fill(builder, page=page)
+        try:
+            _fill(builder, page=page)
+        except (ArithmeticError, LookupError, ValueError):  # rather plain text than a lost page
+            logger.exception("page %d has a layout that the rules cannot read", page.page_num)
+            builder.elements.clear()
+            builder.add(BlockType.TEXT, text=mend(page.text), box=(0.0, 0.0, page.width, page.height))
+            reason = "layout"
     return PageResult(
         document_id,
         page.page_num,
