@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
+import uuid
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -29,11 +30,13 @@ _VARIABLES = 900
 class Catalogue:
     """One generation's SQLite file; safe to share between threads, readable by other processes while written.
 
+    Each commit notes in `written` who made it: `writer`, which names this process.
     :raises StoreError: the file cannot be opened, is damaged, or comes from another version of the program.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, writer: str = "") -> None:
         self.path = path
+        self._writer = writer
         self._lock = threading.RLock()
         try:
             self._connection = sqlite3.connect(path, timeout=30.0, isolation_level=None, check_same_thread=False)
@@ -223,6 +226,14 @@ class Catalogue:
                 connection.execute("INSERT INTO lexicon (rowid, terms) VALUES (?, ?)", (cursor.lastrowid, terms))
             for file in files:
                 self._put_file(connection, row=file)
+            connection.execute("INSERT OR REPLACE INTO meta VALUES ('written', ?)", (self._stamp(),))
+
+    def note_written(self) -> None:
+        """Note that vectors were written without a commit."""
+        self.set_meta(written=self._stamp())
+
+    def _stamp(self) -> str:
+        return f"{self._writer}/{uuid.uuid4().hex}"
 
     # Reading
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import threading
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,15 +22,19 @@ from vector_store import VectorStore, open_vector_store
 
 _logger = logging.getLogger(__name__)
 _MODEL = ("embedder", "dimension")
+_PROCESS = uuid.uuid4().hex
+_epochs: dict[Path, tuple[int, str]] = {}
+_epochs_lock = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """One opened generation."""
+    """One opened generation; `epoch` tells how fresh its view of an embedded store is."""
 
     number: int
     catalogue: Catalogue
     store: VectorStore
+    epoch: int
 
     def signature(self) -> dict[str, Any]:
         """Return what it was built with: embedder, dimension, chunk_size, chunk_overlap."""
@@ -74,12 +80,29 @@ class Generations:
 
         :raises StoreError: either cannot be opened.
         """
-        catalogue = Catalogue(self._path(number))
+        catalogue = Catalogue(self._path(number), writer=_PROCESS)
         try:
-            return Generation(number, catalogue, self._open_store(number))
+            epoch = self.epoch(catalogue)
+            return Generation(number, catalogue, self._open_store(number, epoch=epoch), epoch)
         except StoreError:
             catalogue.close()
             raise
+
+    def epoch(self, catalogue: Catalogue) -> int:
+        """Return a number that grows whenever another process has written since this one opened the store.
+
+        An embedded Chroma keeps its index in memory and does not see what other processes add (chromadb 1.5.9): with a
+        new epoch it is opened afresh, while questions under way keep the one they have.
+        """
+        if self._settings.chroma_url or self._settings.vector_store != "chroma":
+            return 0
+        written = catalogue.meta("written")
+        with _epochs_lock:
+            epoch, known = _epochs.get(self._base.folder, (0, written))
+            if written != known and not written.startswith(_PROCESS):
+                epoch, known = epoch + 1, written
+            _epochs[self._base.folder] = (epoch, known)
+            return epoch
 
     def prepare(self, current: int, *, rebuild: bool) -> int:
         """Return the generation a build is to work on, made ready for this embedder and chunking.
@@ -194,7 +217,8 @@ class Generations:
 
     def remove(self, number: int) -> None:
         """Remove one generation, collection first, so that what is left of a killed removal is found again."""
-        store = self._open_store(number)
+        epoch, _ = _epochs.get(self._base.folder, (0, ""))
+        store = self._open_store(number, epoch=epoch)
         store.drop()
         store.close()
         for suffix in ("-wal", "-shm", ""):
@@ -204,11 +228,12 @@ class Generations:
     def _path(self, number: int) -> Path:
         return self._base.folder / f"catalogue-{number}.sqlite3"
 
-    def _open_store(self, number: int) -> VectorStore:
+    def _open_store(self, number: int, *, epoch: int) -> VectorStore:
         key = hashlib.sha256(f"{self._base.id()}/{number}".encode()).hexdigest()[:24]
         return open_vector_store(
             self._settings,
             folder=self._base.folder / "vectors",
             collection=f"kb_{key}",
             dimension=self._embedder.dimension,
+            epoch=epoch,
         )

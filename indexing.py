@@ -166,6 +166,7 @@ class Indexing:
         for document_id in self._catalogue.documents():
             ids = self._catalogue.chunk_ids(document_id)
             self._write_vectors(tuple(self._catalogue.chunks(ids).values()), document_id=document_id)
+        self._catalogue.note_written()
 
     def _index_all(self, work: Mapping[str, Sequence[FoundFile]], *, first: int) -> int:
         """Index each content; return how many files were not reached because the user stopped."""

@@ -284,15 +284,15 @@ class KnowledgeBase:
         """Return the generation that answers now; the one before stays open for questions under way."""
         with self._lock:
             number = self._generations.current()
-            if self._opened and self._opened.number == number:
-                return self._opened
+            opened = self._opened
+            if opened and opened.number == number and opened.epoch == self._generations.epoch(opened.catalogue):
+                return opened
             if not number:
                 return None
-            opened = self._generations.open(number)
             if self._previous:
                 self._previous.close()
-            self._previous, self._opened = self._opened, opened
-            return opened
+            self._previous, self._opened = self._opened, self._generations.open(number)
+            return self._opened
 
 
 def open_knowledge_base(settings: Settings, *, name: str = DEFAULT) -> KnowledgeBase:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 Vectors = NDArray[np.float32]
 _READ = 5000
+_EPOCHS = 50
 _opening = threading.Lock()
 
 
@@ -186,8 +187,12 @@ def chroma_errors(where: str) -> Iterator[None]:
         raise StoreError(f"{where}: {error}", hint="check the store", path=where, reason=error) from error
 
 
-def open_vector_store(settings: Settings, *, folder: Path, collection: str, dimension: int) -> VectorStore:
+def open_vector_store(
+    settings: Settings, *, folder: Path, collection: str, dimension: int, epoch: int = 0
+) -> VectorStore:
     """Open (or create) the collection where the settings say: server, LangChain store, or `folder`.
+
+    Embedded stores of one `epoch` share what they hold in memory; another epoch reads the folder afresh.
 
     :raises StoreError: it cannot be opened.
     :raises ConfigurationError: `CRAG_CHROMA_URL` or `CRAG_VECTOR_STORE` names nothing known.
@@ -221,21 +226,23 @@ def open_vector_store(settings: Settings, *, folder: Path, collection: str, dime
             ) from error
         return ChromaStore(client, collection=collection, dimension=dimension, where=settings.chroma_url)
     with _opening:
-        client = _embedded_client(folder, settings=quiet)
+        client = _embedded_client(folder, settings=quiet, epoch=epoch)
     return ChromaStore(client, collection=collection, dimension=dimension, where=str(folder))
 
 
-def _embedded_client(folder: Path, *, settings: ChromaSettings) -> ClientAPI:
+def _embedded_client(folder: Path, *, settings: ChromaSettings, epoch: int) -> ClientAPI:
     import chromadb
     from chromadb.api.shared_system_client import SharedSystemClient
     from chromadb.errors import ChromaError
 
     folder.mkdir(parents=True, exist_ok=True)
+    # Chroma shares one instance per spelling of a path.
+    path = str(folder) + "/." * (epoch % _EPOCHS)
     try:
-        return chromadb.PersistentClient(folder, settings=settings)
+        return chromadb.PersistentClient(path, settings=settings)
     except (ChromaError, ValueError, RuntimeError, AttributeError, OSError) as error:
         # Chroma keeps a client that did not start and hands it out again; whatever is put in its place would fail too.
-        getattr(SharedSystemClient, "_identifier_to_system", {}).pop(str(folder), None)
+        getattr(SharedSystemClient, "_identifier_to_system", {}).pop(path, None)
         raise StoreError(
             f"{folder}: {error}", hint="rebuild", code="store_damaged", path=folder, reason=error
         ) from error
