@@ -16,10 +16,10 @@ from views.settings_view import draw_settings
 from views.sign_in import admitted
 
 LANGUAGE_NAMES = {"zh": "中文", "en": "English"}
+# Tells screen readers which language to speak; Streamlit's own page always says English.
 LANGUAGE_TAGS = {
     name: f"<script>document.documentElement.lang = '{tag}'</script>" for name, tag in (("zh", "zh-CN"), ("en", "en"))
 }
-"""Tells screen readers which language to speak; Streamlit's own page always says English."""
 VIEW_ICONS = {
     "ask": ":material/forum:",
     "library": ":material/library_books:",

@@ -29,6 +29,13 @@ from schema import (
     Thresholds,
 )
 
+WATER = [
+    "1 The mill pond",
+    "The mill pond of Ostrand is nine metres deep at the sluice.",
+    "It was dug in 1871 by the miller Aldo Brenn and his two sons.",
+    "Every spring the pond is drained for eleven days to mend the gate.",
+]
+BREAD = ["2 The bakery", "The bakery of Ostrand opens at five in the morning.", "It sells rye bread on Mondays only."]
 LIMITS = Thresholds(upper=0.5, lower=-0.5, strip=0.0)
 BOX = (0.1, 0.2, 0.5, 0.3)
 OTHER_BOX = (0.1, 0.4, 0.9, 0.5)

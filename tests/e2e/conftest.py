@@ -19,11 +19,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from helpers_page import BREAD, WATER, write_pdf
 
 from config import ROOT, load_settings
 from knowledge_base import open_knowledge_base
-from tests.helpers_page import write_pdf
-from tests.ui.conftest import BREAD, WATER
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

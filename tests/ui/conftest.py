@@ -8,20 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers_page import BREAD, WATER, write_pdf
 from streamlit.testing.v1 import AppTest
 
 from config import ROOT, get_settings, load_settings
-from tests.helpers_page import write_pdf
 
 APP = ROOT / "app_streamlit.py"
-WATER = [
-    "1 The mill pond",
-    "The mill pond of Ostrand is nine metres deep at the sluice.",
-    "It was dug in 1871 by the miller Aldo Brenn and his two sons.",
-    "Every spring the pond is drained for eleven days to mend the gate.",
-]
-BREAD = ["2 The bakery", "The bakery of Ostrand opens at five in the morning.", "It sells rye bread on Mondays only."]
-
 OpenPage = Callable[..., AppTest]
 
 
