@@ -47,6 +47,7 @@ _KINDS = {
 }
 _LONG_PARATEXT = 200
 _MAX_BLOCK = 20_000
+_LETTER = re.compile(r"[^\W\d_]")
 _SPACED_LETTERS = re.compile(r"(?<![A-Za-z\\])(?:[A-Za-z] ){3,}[A-Za-z](?![A-Za-z])")
 
 
@@ -202,10 +203,10 @@ def is_repetitive(text: str) -> bool:
     for size in (10, 25):
         pieces = Counter(plain[start : start + size] for start in range(0, len(plain) - size, 3))
         stretch, count = pieces.most_common(1)[0]
-        if count * 3 * 2 > len(plain) and len(set(stretch)) > 1 and re.search(r"\w", stretch):
+        if count * 3 * 2 > len(plain) and len(set(stretch)) > 1 and _LETTER.search(stretch):
             return True
     tail = plain[-120:]
     return any(
-        tail == (tail[-size:] * (120 // size + 1))[-120:] and re.search(r"\w", tail) is not None
+        tail == (tail[-size:] * (120 // size + 1))[-120:] and _LETTER.search(tail) is not None
         for size in range(1, 31)
     )

@@ -179,17 +179,17 @@ def _fill(builder: PageBuilder, *, page: ParsedPage) -> None:
     ruled = len(tables)
     held = {id(line) for _, inside in found for line in inside}
     lines = [line for line in lines if id(line) not in held]
+    body = weighted_median([(line.size, len(line.text)) for line in lines]) or 10.0
     figures: list[tuple[Box, list[TextLine]]] = []
     for box in _figures(page):
-        inside = [line for line in lines if overlap(line.box, box) > 0.8]
+        inside = [line for line in lines if overlap(line.box, box) > 0.8 and line.size < 1.2 * body]
         if _is_running_text(inside) or any(overlap(box, table.box) > 0.5 for table in tables):
             continue
         lines = [line for line in lines if line not in inside]
         figures.append((box, inside))
     lines = [line for row in rows(lines) for line in merge_row(row, reach=0.9)]
-    size = weighted_median([(line.size, len(line.text)) for line in lines]) or 10.0
-    inserts = [TextLine("", table.box, size, insert=index) for index, table in enumerate(tables)]
-    inserts += [TextLine("", box, size, insert=-1 - index) for index, (box, _) in enumerate(figures)]
+    inserts = [TextLine("", table.box, body, insert=index) for index, table in enumerate(tables)]
+    inserts += [TextLine("", box, body, insert=-1 - index) for index, (box, _) in enumerate(figures)]
     for column in columns([*lines, *inserts]):
         for piece in _with_aligned(column, tables=tables):
             for paragraph in paragraphs(piece):
