@@ -12,7 +12,8 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from pdf_aligned import aligned_tables
-from pdf_lines import Paragraph, TextLine, columns, mend, overlap, paragraphs, rows, starts_item, union, width_of
+from pdf_lines import Paragraph, TextLine, mend, overlap, paragraphs, rows, starts_item, union, width_of
+from pdf_order import columns
 from pdf_page import PageBuilder, PageResult, turned_back
 from pdf_render import has_ink, render_page
 from pdf_ruled import ruled_tables

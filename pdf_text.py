@@ -15,7 +15,6 @@ from pdf_aligned import aligned_tables
 from pdf_lines import (
     Paragraph,
     TextLine,
-    columns,
     mend,
     merge_row,
     overlap,
@@ -25,6 +24,7 @@ from pdf_lines import (
     weighted_median,
     width_of,
 )
+from pdf_order import columns
 from pdf_page import PageBuilder, PageResult, turned_back
 from pdf_ruled import ruled_tables
 from pdf_tables import Table

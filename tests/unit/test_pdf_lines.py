@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pdf_lines import TextLine, columns, joint, mend, paragraphs
+from pdf_lines import TextLine, joint, mend, paragraphs
+from pdf_order import columns
 
 
 def line(text: str, *, x: float = 50, y: float = 50, width: float | None = None, size: float = 10) -> TextLine:
