@@ -28,7 +28,7 @@ from errors import (
 from i18n import Language, translate
 from keywords import KeywordRewriter, Keywords, extract_keywords
 from schema import Document, Origin, SearchAttempt, SearchMode, SearchReport
-from web_cache import build_cache
+from web_cache import build_cache, clear_cache
 from web_fetch import FetchProblem, Page, PageFetcher, Section
 from web_index import best_passages
 from web_providers import WebProvider, build_providers
@@ -38,8 +38,12 @@ from web_text import split_text
 PROVIDER_SHARE = 0.4
 """Share of the time budget that one provider may use; pages need the rest."""
 MAX_DOCUMENTS = 10
+FORMAT = "1"
+"""Of what is cached; a new one makes the old entries unknown."""
 COOL_DOWN_SECONDS = 60.0
 """How long a provider that asked to slow down is left alone."""
+
+__all__ = ["WebSearcher", "build_searcher", "clear_cache"]
 
 logger = logging.getLogger(__name__)
 
@@ -86,7 +90,7 @@ class WebSearcher:
             return run.failed("no_keywords")
         if not providers:
             return run.failed("no_provider")
-        found = self._ask_providers(run, providers=providers, query=" ".join(keywords.words))
+        found = self._ask_providers(run, providers=providers, keywords=keywords.words)
         if not found:
             return run.report
         urls = tuple(result.url for result in found)
@@ -95,28 +99,40 @@ class WebSearcher:
     def _keywords(self, question: str, *, language: Language) -> Keywords:
         return extract_keywords(question, language=language, rewriter=self._rewriter)
 
-    def _ask_providers(self, run: _Run, *, providers: Sequence[WebProvider], query: str) -> list[WebResult]:
-        """Results of the first provider that has any; each attempt is noted in the report."""
+    def _ask_providers(
+        self, run: _Run, *, providers: Sequence[WebProvider], keywords: Sequence[str]
+    ) -> list[WebResult]:
+        """Results of the first provider that has any; each attempt is noted in the report.
+
+        A provider that has none for all keywords is asked for the longest alone.
+        """
+        narrow = list(dict.fromkeys((" ".join(keywords), max(keywords, key=len))))
         for provider in providers:
-            asked = run.question if provider.local else query
-            run.report = replace(
-                run.report, provider=provider.name, queries=tuple(dict.fromkeys((*run.report.queries, asked)))
-            )
-            results, error = self._ask(provider, query=asked, run=run)
-            ordered = order_results(
-                results, authorities=self._settings.web_authorities, blocked=self._settings.web_blocked
-            )
-            attempt = SearchAttempt(provider.name, results=len(ordered), error=error)
-            run.report = replace(run.report, attempts=(*run.report.attempts, attempt))
-            if ordered:
-                return ordered[:MAX_DOCUMENTS]
+            for query in [run.question] if provider.local else narrow:
+                results = self._attempt(provider, query=query, run=run)
+                if results:
+                    return results
+                if run.report.attempts[-1].error:
+                    break
         if all(attempt.error for attempt in run.report.attempts):
             run.failed(run.report.attempts[-1].error)
         return []
 
+    def _attempt(self, provider: WebProvider, *, query: str, run: _Run) -> list[WebResult]:
+        """Ask one provider and note the attempt."""
+        queries = tuple(dict.fromkeys((*run.report.queries, query)))
+        run.report = replace(run.report, provider=provider.name, queries=queries)
+        results, error = self._ask(provider, query=query, run=run)
+        ordered = order_results(
+            results, authorities=self._settings.web_authorities, blocked=self._settings.web_blocked
+        )[:MAX_DOCUMENTS]
+        attempt = SearchAttempt(provider.name, results=len(ordered), error=error)
+        run.report = replace(run.report, attempts=(*run.report.attempts, attempt))
+        return ordered
+
     def _ask(self, provider: WebProvider, *, query: str, run: _Run) -> tuple[list[WebResult], str]:
         """Results of one provider, from the cache if they are there, and the kind of failure if it failed."""
-        key = json.dumps(["results", provider.name, run.language, self._settings.web_results, query])
+        key = json.dumps([FORMAT, provider.name, run.language, self._settings.web_results, query])
         if not provider.local and (kept := self._cache.get(key)) is not None:
             return [WebResult(**row) for row in json.loads(kept)], ""
         seconds = min(self._settings.web_budget * PROVIDER_SHARE, run.left)
@@ -182,14 +198,14 @@ class WebSearcher:
         """Pages by address, from the cache or fetched now."""
         pages: dict[str, Page] = {}
         for url in urls:
-            if (kept := self._cache.get(f"page {run.language} {url}")) is not None:
+            if (kept := self._cache.get(f"{FORMAT} {run.language} {url}")) is not None:
                 pages[url] = _loaded(kept)
         missing = [url for url in urls if url not in pages]
         if missing:
             for page in self._fetcher.fetch(missing, language=run.language, deadline=run.deadline):
                 pages[page.url] = page
                 if page.problem.lasting:
-                    key = f"page {run.language} {page.url}"
+                    key = f"{FORMAT} {run.language} {page.url}"
                     self._cache.put(key, text=json.dumps(asdict(page), ensure_ascii=False))
         return pages
 

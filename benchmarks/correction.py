@@ -1,0 +1,256 @@
+"""Correcting: plain RAG, CRAG without search, CRAG with search, on ../shared/data/qa, Chinese and English.
+
+The passages of store `kb` are the knowledge base; those of store `web` are a folder that the library provider serves;
+those of store `none` are nowhere. Both languages share one knowledge base and one folder. Four runs of each question:
+
+- plain: the same retriever and generator without evaluation: the first passages are the answer;
+- off: CRAG, web search off;
+- search: CRAG, web search by the library provider;
+- inside (store `web` only): CRAG, web search off, with the web's passages in the knowledge base: what search can reach.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import random
+import sqlite3
+import statistics
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.answering import answered
+from benchmarks.baselines import plain_rag
+from benchmarks.common import Options, data_dir, environment, figures, finish, rate, read_jsonl, read_options, table
+from chunker import split_blocks
+from config import Settings, load_settings
+from crag import Crag, build_crag
+from embeddings import Embedder, build_embedder
+from knowledge_base import KnowledgeBase
+from schema import FULL_PAGE, Answer, Answered, Block, BlockParser, BlockType, Chunk, SearchMode
+from web_index import Passage, add_passages, create_index, find_ranked
+
+Row = dict[str, Any]
+
+LANGUAGES = ("en", "zh")
+STORES = ("kb", "web", "none")
+EMBEDDED_AT_ONCE = 256
+"""Passages whose vectors are kept in one file, so that a run that was stopped goes on from there."""
+DEFAULT_LIMIT = 20
+"""Questions of each store and language unless --limit says otherwise."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--work", type=Path, default=Path("artifacts/bench/correction"), help="folder of what is kept")
+    options = read_options(__doc__, parser=parser)
+    folder, work = data_dir() / "qa", options.rest.work
+    passages = [row for language in LANGUAGES for row in read_jsonl(folder / f"passages_{language}.jsonl")]
+    write_library(work / "web", passages=passages)
+    settings = load_settings(
+        data_dir=work, trace=False, web_search="auto", web_providers=("library",), web_library_dir=work / "web"
+    )
+    embedder = build_embedder(settings)
+    inside = MemoryStore(as_chunks(passages, settings=settings), embedder=embedder, cache=work)
+    stores = {row["pid"]: row["store"] for row in passages}
+    outside = inside.only({pid for pid, store in stores.items() if store == "kb"})
+    crag = make_crag(settings, store=outside)
+    reach = make_crag(settings, store=inside)
+    rows = [row for question in sample(folder, options=options) for row in ask(question, crag=crag, reach=reach)]
+    summary = summarise(rows)
+    result = {
+        "environment": environment(seed=options.seed, files=sorted(folder.glob("*.jsonl"))),
+        "models": {"embedder": embedder.name, "evaluator": crag.evaluator.name, "generator": crag.generator.name},
+        "corpus": {"inside": len(inside.ids), "outside": len(outside.ids)},
+        "summary": summary,
+        "targets": targets(rows),
+        "figures": figures(summary, keys=("language", "store", "run")),
+        "rows": [{name: value for name, value in row.items() if name not in ("question", "answer")} for row in rows],
+    }
+    text = f"{table(summary)}\n\n{table(result['targets'])}"
+    finish("correction", result=result, options=options, text=text, cases=rows)
+
+
+def make_crag(settings: Settings, *, store: MemoryStore) -> Crag:
+    """The pipeline of the settings over passages in memory."""
+    return build_crag(settings, knowledge_base=cast("KnowledgeBase", store))
+
+
+def ask(question: Row, *, crag: Crag, reach: Crag) -> Iterable[Row]:
+    """All runs of one question; the reader remembers passages, so that they cost little more than one."""
+    off, auto = SearchMode.OFF, SearchMode.AUTO
+    runs = {"plain": (plain_rag(crag), off), "off": (crag, off), "search": (crag, auto)}
+    if question["store"] == "web":
+        runs["inside"] = (reach, off)
+    for run, (pipeline, mode) in runs.items():
+        events = pipeline.stream(question["question"], search_mode=mode)
+        answer = next(event.answer for event in events if isinstance(event, Answered))
+        yield judge(answer, question=question, run=run)
+
+
+def judge(answer: Answer, *, question: Row, run: str) -> Row:
+    """What one run did with one question."""
+    expected = "correct" if run == "inside" else question["expected_action"].lower()
+    found = not answer.refused and answered(question["answers"], text=answer.text)
+    return {
+        "qid": question["qid"],
+        "lang": question["lang"],
+        "store": question["store"],
+        "run": run,
+        "action": answer.verdict.action.value,
+        "action_right": answer.verdict.action.value == expected,
+        "contains": found,
+        "refused": answer.refused,
+        "wrong": not answer.refused and not found,
+        "best_score": answer.verdict.best_score,
+        "documents": len(answer.search.documents),
+        "error": answer.search.error_code,
+        "seconds": answer.seconds.total,
+        "question": question["question"],
+        "answer": answer.text,
+    }
+
+
+def summarise(rows: Sequence[Row]) -> list[Row]:
+    """One line for each language, store and run."""
+    grouped: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
+    for row in rows:
+        grouped[row["lang"], row["store"], row["run"]].append(row)
+    return [
+        {
+            "language": language,
+            "store": store,
+            "run": run,
+            "n": len(found),
+            "action right": None if run == "plain" else rate(found, "action_right"),
+            "answer string": None if store == "none" else rate(found, "contains"),
+            "refused": rate(found, "refused"),
+            "answered without it": rate(found, "wrong"),
+            "median seconds": statistics.median(row["seconds"] for row in found),
+        }
+        for (language, store, run), found in grouped.items()
+    ]
+
+
+def targets(rows: Sequence[Row]) -> list[Row]:
+    """The figures that search is judged by, for each language."""
+
+    def share(language: str, store: str, run: str, name: str) -> float:
+        chosen = [row for row in rows if (row["lang"], row["store"], row["run"]) == (language, store, run)]
+        return rate(chosen, name) or 0.0
+
+    return [
+        {
+            "language": language,
+            "web answered / inside (≥ .80)": share(language, "web", "search", "contains")
+            / max(1e-9, share(language, "web", "inside", "contains")),
+            "none refused (≥ .90)": share(language, "none", "search", "refused"),
+            "kb loss by search (≤ .01)": share(language, "kb", "off", "contains")
+            - share(language, "kb", "search", "contains"),
+        }
+        for language in LANGUAGES
+    ]
+
+
+def sample(folder: Path, *, options: Options) -> list[Row]:
+    """The same number of questions of each language and store, chosen by the seed."""
+    chosen = []
+    for language in LANGUAGES:
+        rows = list(read_jsonl(folder / f"questions_{language}.jsonl"))
+        for store in STORES:
+            found = [row for row in rows if row["store"] == store]
+            random.Random(options.seed).shuffle(found)
+            chosen += found[: options.limit or DEFAULT_LIMIT]
+    return chosen
+
+
+def write_library(folder: Path, *, passages: Sequence[Row]) -> None:
+    """One Markdown file for each document of the web, a section for each passage; nothing is written twice."""
+    folder.mkdir(parents=True, exist_ok=True)
+    key = lambda row: (row["lang"], row["doc_id"])  # noqa: E731
+    web = sorted((row for row in passages if row["store"] == "web"), key=key)
+    for number, (_, rows) in enumerate(groupby(web, key=key)):
+        path = folder / f"{number:05}.md"
+        text = "\n\n".join(f"# {row['title']}\n\n{row['text']}" for row in rows)
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+
+
+def as_chunks(passages: Sequence[Row], *, settings: Settings) -> list[Chunk]:
+    """Passages as if each were a page with its title as heading."""
+    chunks = []
+    for row in passages:
+        block = Block(
+            document_id=row["pid"],
+            page=1,
+            order=0,
+            type=BlockType.TEXT,
+            text=row["text"],
+            bbox=FULL_PAGE,
+            parser=BlockParser.TEXT,
+            heading_path=(row["title"],) if row["title"] else (),
+        )
+        for number, chunk in enumerate(split_blocks([block], file=row["pid"], chunk_size=settings.chunk_size)):
+            chunks.append(replace(chunk, id=f"{row['pid']}#{number}"))
+    return chunks
+
+
+class MemoryStore:
+    """Chunks with vectors and a full-text index in memory, as the retriever asks for them."""
+
+    def __init__(self, chunks: Sequence[Chunk], *, embedder: Embedder, cache: Path | None = None) -> None:
+        self.embedder = embedder
+        self.ids = [chunk.id for chunk in chunks]
+        self._chunks = {chunk.id: chunk for chunk in chunks}
+        self._vectors = self._embed(chunks, cache=cache) if cache else np.zeros((0, embedder.dimension), np.float32)
+        self._index = sqlite3.connect(":memory:")
+        create_index(self._index)
+        add_passages(self._index, passages=[Passage(chunk.embedding_text, source=chunk.id) for chunk in chunks])
+
+    def only(self, documents: Collection[str]) -> MemoryStore:
+        """The part of the store that holds these documents."""
+        rows = [row for row, key in enumerate(self.ids) if self._chunks[key].document_id in documents]
+        part = MemoryStore([self._chunks[self.ids[row]] for row in rows], embedder=self.embedder)
+        part._vectors = self._vectors[rows]
+        return part
+
+    def _embed(self, chunks: Sequence[Chunk], *, cache: Path) -> NDArray[np.float32]:
+        texts = [chunk.embedding_text for chunk in chunks]
+        parts = [np.zeros((0, self.embedder.dimension), np.float32)]
+        for start in range(0, len(texts), EMBEDDED_AT_ONCE):
+            part = texts[start : start + EMBEDDED_AT_ONCE]
+            key = hashlib.sha256("\0".join([self.embedder.name, *part]).encode()).hexdigest()[:24]
+            path = cache / f"vectors-{key}.npy"
+            if not path.is_file():
+                np.save(path, self.embedder.embed_passages(part))
+            parts.append(np.load(path))
+        return np.concatenate(parts)
+
+    def dense(self, vector: NDArray[np.float32], *, limit: int, files: Collection[str] = ()) -> list[tuple[str, float]]:
+        """Chunk ids with their cosine, best first."""
+        scores = self._vectors @ vector
+        return [(self.ids[row], float(scores[row])) for row in np.argsort(-scores)[:limit]]
+
+    def lexical(self, terms: Sequence[str], *, limit: int, files: Collection[str] = ()) -> list[tuple[str, float]]:
+        """Chunk ids with their BM25 score, best first."""
+        found = find_ranked(self._index, terms, limit=limit)
+        return [(passage.source, score) for passage, score in found]
+
+    def chunks(self, chunk_ids: Sequence[str], *, files: Collection[str] = ()) -> dict[str, Chunk]:
+        """Chunks by id."""
+        return {key: self._chunks[key] for key in chunk_ids}
+
+    def file_names(self, document_id: str) -> tuple[str, ...]:
+        """Each passage is its own file."""
+        return (document_id,)
+
+
+if __name__ == "__main__":
+    main()
