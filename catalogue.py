@@ -25,6 +25,9 @@ __all__ = ["Catalogue", "Counts", "DocumentRow", "FileRow", "FileStatus"]
 
 _BLOCK: TypeAdapter[Block] = TypeAdapter(Block)
 _VARIABLES = 900
+_POSTINGS = 15_000
+_FEWEST = 2
+_REMEMBERED = 50_000
 
 
 class Catalogue:
@@ -37,6 +40,7 @@ class Catalogue:
     def __init__(self, path: Path, *, writer: str = "") -> None:
         self.path = path
         self._writer = writer
+        self._frequencies: dict[str, int] = {}
         self._lock = threading.RLock()
         try:
             self._connection = sqlite3.connect(path, timeout=30.0, isolation_level=None, check_same_thread=False)
@@ -83,10 +87,10 @@ class Catalogue:
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
-            except BaseException:
-                connection.execute("ROLLBACK")
-                raise
-            connection.execute("COMMIT")
+                connection.execute("COMMIT")
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
 
     # Build state
 
@@ -337,18 +341,39 @@ class Catalogue:
     def lexical(
         self, terms: Sequence[str], *, limit: int, document_ids: Collection[str] = ()
     ) -> list[tuple[str, float]]:
-        """Return (chunk id, BM25 score) of the best chunks with any of the terms, best first, higher is better."""
-        query = " OR ".join('"' + term.replace('"', '""') + '"' for term in dict.fromkeys(terms) if term.strip())
-        if not query:
-            return []
+        """Return (chunk id, BM25 score) of the best chunks with any of the terms, best first, higher is better.
+
+        Terms are counted from the rarest on until they reach 15,000 chunks: the ones left out are in so many chunks
+        that they tell little, and would take most of the time.
+        """
         own = "" if not document_ids else f" AND chunks.document_id IN ({_marks(document_ids)})"
         with self._guarded() as connection:
+            words = self._rarest(connection, terms=[term.replace("\0", "") for term in terms])
+            if not words:
+                return []
+            query = " OR ".join('"' + word.replace('"', '""') + '"' for word in words)
             rows = connection.execute(
                 "SELECT chunks.id, -lexicon.rank FROM lexicon JOIN chunks ON chunks.row = lexicon.rowid"  # noqa: S608
                 f" WHERE lexicon MATCH ?{own} ORDER BY lexicon.rank LIMIT ?",
                 (query, *document_ids, limit),
             ).fetchall()
         return [(row[0], float(row[1])) for row in rows]
+
+    def _rarest(self, connection: sqlite3.Connection, *, terms: Sequence[str]) -> list[str]:
+        if len(self._frequencies) > _REMEMBERED:
+            self._frequencies.clear()
+        for term in terms:
+            if term not in self._frequencies:
+                row = connection.execute("SELECT doc FROM vocabulary WHERE term = ?", (term,)).fetchone()
+                self._frequencies[term] = row[0] if row else 0
+        kept: list[str] = []
+        reached = 0
+        for term in sorted({term for term in terms if term.strip()}, key=lambda each: (self._frequencies[each], each)):
+            reached += self._frequencies[term]
+            if len(kept) >= _FEWEST and reached > _POSTINGS:
+                break
+            kept.append(term)
+        return kept
 
 
 def _marks(values: Collection[object]) -> str:

@@ -223,7 +223,11 @@ class Generations:
         store.close()
         for suffix in ("-wal", "-shm", ""):
             path = self._path(number)
-            path.with_name(path.name + suffix).unlink(missing_ok=True)
+            try:
+                path.with_name(path.name + suffix).unlink(missing_ok=True)
+            except PermissionError:
+                _logger.info("%s is in use; the next build removes it", path.name)
+                return
 
     def _path(self, number: int) -> Path:
         return self._base.folder / f"catalogue-{number}.sqlite3"

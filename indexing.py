@@ -125,7 +125,10 @@ class Indexing:
         started = time.perf_counter()
         files = scan(folder)
         self._tell(stage=Stage.SCAN, files=len(files))
-        work = self._sort_out(files)
+        try:
+            work = self._sort_out(files)
+        except CancelledError:
+            return self._close(started=started, left=len(files) - len(self._reports))
         for name in self._catalogue.files().keys() - {file.name for file in files}:
             self._catalogue.remove_file(name)
             self._reports[name] = FileReport(name, Outcome.REMOVED)
@@ -141,6 +144,7 @@ class Indexing:
         known, contents = self._catalogue.files(), self._catalogue.documents()
         work: dict[str, list[FoundFile]] = {}
         for file in files:
+            self._check()
             row = known.get(file.name)
             try:
                 document_id = row.document_id if row and row.stamp == file.stamp else document_id_of(file.path)
@@ -175,6 +179,7 @@ class Indexing:
             if self._cancel.is_set():
                 break
             self._waiting.discard(document_id)
+            self._clock.start(files[0].size)
             self._tell(file=files[0].name, file_number=number, page=0, pages=0)
             try:
                 self._index(document_id, files=files)
@@ -183,7 +188,7 @@ class Indexing:
             except _STUMBLES as error:
                 self._fail(files, document_id=document_id, error=error)
             done += len(files)
-            self._clock.finish(files[0].size)
+            self._clock.finish()
         return sum(map(len, work.values())) - done
 
     def _index(self, document_id: str, *, files: Sequence[FoundFile]) -> None:
@@ -233,7 +238,7 @@ class Indexing:
         for result in self._loader.pages(file.path, document_id=document_id, password=password, done=frozenset(kept)):
             self._catalogue.save_page(result.page, document_id=document_id, body=dump_page(result))
             kept[result.page] = result
-            self._clock.within(file.size, share=0.5 * len(kept) / max(result.total, 1))
+            self._clock.reach(0.5 * len(kept) / max(result.total, 1))
             self._tell(stage=Stage.PARSE, page=len(kept), pages=result.total)
             self._check()
         return [kept[page] for page in sorted(kept)]
@@ -249,6 +254,7 @@ class Indexing:
             batch = missing[start : start + _BATCH]
             vectors = self._embedder.embed_passages([chunk.embedding_text for chunk in batch])
             self._store.upsert([wanted[chunk.id] for chunk in batch], vectors=vectors)
+            self._clock.reach(0.5 + 0.5 * (start + len(batch)) / len(missing))
             self._tell(stage=Stage.EMBED, chunks=self._now.chunks + len(batch))
 
     def _fail(self, files: Sequence[FoundFile], *, document_id: str, error: BaseException) -> None:
@@ -294,17 +300,22 @@ class _Clock:
         self._started = time.perf_counter()
         self._total = total
         self._finished = 0
-        self._partial = 0.0
+        self._size = 0
+        self._share = 0.0
 
-    def within(self, size: int, *, share: float) -> None:
-        self._partial = size * share
+    def start(self, size: int) -> None:
+        self._size = size
+        self._share = 0.0
 
-    def finish(self, size: int) -> None:
-        self._finished += size
-        self._partial = 0.0
+    def reach(self, share: float) -> None:
+        self._share = share
+
+    def finish(self) -> None:
+        self._finished += self._size
+        self._size = 0
 
     def seconds_left(self) -> float | None:
-        done = self._finished + self._partial
+        done = self._finished + self._size * self._share
         if not done:
             return None
         return max(0.0, (time.perf_counter() - self._started) * (self._total - done) / done)

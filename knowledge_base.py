@@ -15,6 +15,7 @@ from types import TracebackType
 import numpy as np
 from numpy.typing import NDArray
 
+from answering import Answering
 from bases import DEFAULT, find_base
 from build_lock import holder, writing
 from build_report import BuildReport, FileReport, Outcome, Progress
@@ -22,7 +23,7 @@ from catalogue_rows import Counts
 from config import Settings
 from embeddings import Embedder
 from errors import StoreError
-from generations import Generation, Generations
+from generations import Generations
 from indexing import Indexing, Loader, scan, sweep
 from listing import DocumentInfo, Status, list_documents
 from schema import Block, Chunk
@@ -44,9 +45,7 @@ class KnowledgeBase:
         self.embedder = embedder
         self.loader = loader
         self._generations = Generations(settings, base=self.base, embedder=embedder)
-        self._lock = threading.RLock()
-        self._opened: Generation | None = None
-        self._previous: Generation | None = None
+        self._answering = Answering(self._generations)
 
     def __enter__(self) -> KnowledgeBase:
         """Return itself."""
@@ -70,11 +69,7 @@ class KnowledgeBase:
 
     def close(self) -> None:
         """Close the store; the next call opens it again."""
-        with self._lock:
-            for generation in (self._opened, self._previous):
-                if generation:
-                    generation.close()
-            self._opened = self._previous = None
+        self._answering.close()
 
     def build(
         self,
@@ -173,33 +168,33 @@ class KnowledgeBase:
             return self._dense(vector, limit=limit, files=files)
 
     def _dense(self, vector: NDArray[np.float32], *, limit: int, files: Collection[str]) -> list[tuple[str, float]]:
-        generation = self._current()
-        if generation is None:
-            return []
-        signature = generation.signature()
-        if self._generations.mismatch_of(signature) == "embedder":
-            raise self._generations.mismatch(signature)
-        documents = generation.catalogue.document_ids(files)
-        if files and not documents:
-            return []
-        asked = limit + _SPARE
-        while True:
-            near = generation.store.query(vector, limit=asked, document_ids=documents)
-            known = generation.catalogue.known([key for key, _ in near])
-            kept = [(key, score) for key, score in near if key in known]
-            if len(kept) >= limit or len(near) < asked:
-                return kept[:limit]
-            asked *= 2
+        with self._answering.reading() as reading:
+            if reading.current is None:
+                return []
+            signature = reading.current.signature()
+            if self._generations.mismatch_of(signature) == "embedder":
+                raise self._generations.mismatch(signature)
+            documents = reading.current.catalogue.document_ids(files)
+            if files and not documents:
+                return []
+            asked = limit + _SPARE
+            while True:
+                near = reading.current.store.query(vector, limit=asked, document_ids=documents)
+                known = reading.current.catalogue.known([key for key, _ in near])
+                kept = [(key, score) for key, score in near if key in known]
+                if len(kept) >= limit or len(near) < asked:
+                    return kept[:limit]
+                asked *= 2
 
     def lexical(self, terms: Sequence[str], *, limit: int, files: Collection[str] = ()) -> list[tuple[str, float]]:
         """Return (chunk id, BM25 score) of the best chunks with any of the search terms, best first."""
-        generation = self._current()
-        if generation is None:
-            return []
-        documents = generation.catalogue.document_ids(files)
-        if files and not documents:
-            return []
-        return generation.catalogue.lexical(terms, limit=limit, document_ids=documents)
+        with self._answering.reading() as reading:
+            if reading.current is None:
+                return []
+            documents = reading.current.catalogue.document_ids(files)
+            if files and not documents:
+                return []
+            return reading.current.catalogue.lexical(terms, limit=limit, document_ids=documents)
 
     def chunks(self, chunk_ids: Sequence[str], *, files: Collection[str] = ()) -> dict[str, Chunk]:
         """Return chunks by id in the order asked; ids that are gone are left out.
@@ -207,44 +202,53 @@ class KnowledgeBase:
         A content with several names is given as the first one that is in `files`.
         """
         found: dict[str, Chunk] = {}
-        for source in (self._current(), self._previous):
-            missing = [key for key in chunk_ids if key not in found]
-            if source and missing:
-                found |= source.catalogue.chunks(missing, names=files)
+        with self._answering.reading() as reading:
+            for source in (reading.current, reading.previous):
+                missing = [key for key in chunk_ids if key not in found]
+                if source and missing:
+                    found |= source.catalogue.chunks(missing, names=files)
         return {key: found[key] for key in chunk_ids if key in found}
 
     def neighbours(self, chunk_id: str, *, before: int = 1, after: int = 1) -> tuple[Chunk, ...]:
         """Return the chunks around one in reading order, itself included; empty when it is gone."""
-        generation = self._current()
-        chunk = generation.catalogue.chunks([chunk_id]).get(chunk_id) if generation else None
-        if generation is None or chunk is None:
-            return ()
-        ids = generation.catalogue.chunk_ids(chunk.document_id)
-        place = ids.index(chunk_id)
-        return tuple(generation.catalogue.chunks(ids[max(0, place - before) : place + after + 1]).values())
+        with self._answering.reading() as reading:
+            if reading.current is None:
+                return ()
+            catalogue = reading.current.catalogue
+            chunk = catalogue.chunks([chunk_id]).get(chunk_id)
+            if chunk is None:
+                return ()
+            ids = catalogue.chunk_ids(chunk.document_id)
+            place = ids.index(chunk_id)
+            return tuple(catalogue.chunks(ids[max(0, place - before) : place + after + 1]).values())
 
     def file_names(self, document_id: str) -> tuple[str, ...]:
         """Return every file that holds this content."""
-        generation = self._current()
-        return generation.catalogue.names([document_id]).get(document_id, ()) if generation else ()
+        with self._answering.reading() as reading:
+            return reading.current.catalogue.names([document_id]).get(document_id, ()) if reading.current else ()
 
     def blocks(self, file: str, *, page: int = 0) -> tuple[Block, ...]:
         """Return the blocks of a file (of one page when given) in reading order."""
-        generation = self._current()
-        documents = generation.catalogue.document_ids([self._resolve(file)]) if generation else ()
-        return generation.catalogue.blocks(documents[0], page=page) if generation and documents else ()
+        known = self._resolve(file)
+        with self._answering.reading() as reading:
+            if reading.current is None:
+                return ()
+            documents = reading.current.catalogue.document_ids([known])
+            return reading.current.catalogue.blocks(documents[0], page=page) if documents else ()
 
     def documents(self) -> tuple[DocumentInfo, ...]:
         """List the files of the folder and of the catalogue, by name."""
-        generation = self._current()
-        return list_documents(generation.catalogue if generation else None, found=scan(self.files_dir))
+        with self._answering.reading() as reading:
+            return list_documents(reading.current.catalogue if reading.current else None, found=scan(self.files_dir))
 
     def status(self) -> Status:
         """Count what is in the store and tell whether it fits the settings."""
-        generation = self._current()
-        counts = generation.catalogue.counts() if generation else Counts(0, 0, 0, 0, 0)
-        signature = generation.signature() if generation else self._generations.signature()
-        waiting = {"new", "changed", "missing"}
+        waiting = sum(document.status in {"new", "changed", "missing"} for document in self.documents())
+        with self._answering.reading() as reading:
+            generation = reading.current
+            counts = generation.catalogue.counts() if generation else Counts(0, 0, 0, 0, 0)
+            signature = generation.signature() if generation else self._generations.signature()
+            vectors = generation.store.count() if generation else 0
         return Status(
             name=self.name,
             files_dir=str(self.files_dir),
@@ -252,9 +256,9 @@ class KnowledgeBase:
             documents=counts.files,
             pages=counts.pages,
             chunks=counts.chunks,
-            vectors=generation.store.count() if generation else 0,
+            vectors=vectors,
             failed=counts.failed,
-            waiting=sum(document.status in waiting for document in self.documents()),
+            waiting=waiting,
             embedder=signature["embedder"],
             dimension=signature["dimension"],
             mismatch=self._generations.mismatch_of(signature),
@@ -270,29 +274,15 @@ class KnowledgeBase:
 
     def _resolve(self, name: str) -> str:
         """Return the exact name of a file: as given, or the one that is the same text in another Unicode form."""
-        generation = self._current()
         known = {file.name for file in scan(self.files_dir)}
-        if generation:
-            known |= generation.catalogue.files().keys()
+        with self._answering.reading() as reading:
+            if reading.current:
+                known |= reading.current.catalogue.files().keys()
         plain = unicodedata.normalize("NFC", name)
         same = sorted(each for each in known if unicodedata.normalize("NFC", each) == plain)
         if not same:
             raise StoreError(f"there is no file {name!r}", hint="list shows the names", code="file_unknown", name=name)
         return name if name in same else same[0]
-
-    def _current(self) -> Generation | None:
-        """Return the generation that answers now; the one before stays open for questions under way."""
-        with self._lock:
-            number = self._generations.current()
-            opened = self._opened
-            if opened and opened.number == number and opened.epoch == self._generations.epoch(opened.catalogue):
-                return opened
-            if not number:
-                return None
-            if self._previous:
-                self._previous.close()
-            self._previous, self._opened = self._opened, self._generations.open(number)
-            return self._opened
 
 
 def open_knowledge_base(settings: Settings, *, name: str = DEFAULT) -> KnowledgeBase:

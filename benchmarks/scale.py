@@ -139,7 +139,7 @@ def measure_size(count: int, *, seed: int) -> dict[str, Any]:
         settings = load_settings(files_dir=Path(folder) / "Files", data_dir=Path(folder) / "data")
         with KnowledgeBase(settings, embedder=embedder, loader=PdfLoader(settings)) as base:
             base.build()
-            generation = base._current()  # noqa: SLF001
+            generation = base._answering.current()  # noqa: SLF001
             assert generation is not None
             vectors, built_in = fill(generation, count=count, embedder=embedder, texts=texts)
             built = memory()
@@ -281,7 +281,7 @@ def measure_one_more(count: int, *, seed: int, repeats: int) -> dict[str, Any]:
 
 def settle(base: KnowledgeBase, *, count: int, seed: int, texts: Texts) -> None:
     """Make the base hold `count` PDFs of 20 chunks each, with files on disk, without parsing them."""
-    generation = base._current()  # noqa: SLF001
+    generation = base._answering.current()  # noqa: SLF001
     assert generation is not None
     embedder = SyntheticEmbedder(seed)
     for number, (_, blocks, chunks) in enumerate(documents(count * CHUNKS_A_DOCUMENT, texts=texts)):

@@ -130,7 +130,7 @@ def find(base: KnowledgeBase, text: str, *, limit: int = 3, files: Sequence[str]
 
 def stored_ids(base: KnowledgeBase) -> tuple[set[str], set[str]]:
     """Return (chunk ids of the catalogue, ids of the vectors) of the generation that answers."""
-    generation = base._current()
+    generation = base._answering.current()
     assert generation is not None
     listed = {key for document in generation.catalogue.documents() for key in generation.catalogue.chunk_ids(document)}
     everything = generation.store._collection.get(include=[])["ids"]  # type: ignore[attr-defined]
@@ -140,7 +140,7 @@ def stored_ids(base: KnowledgeBase) -> tuple[set[str], set[str]]:
 
 def check_committed(base: KnowledgeBase) -> None:
     """Whatever happened: what the catalogue lists is whole, with a vector for each chunk and a sound BM25 index."""
-    generation = base._current()
+    generation = base._answering.current()
     if generation is None:
         return
     listed, vectors = stored_ids(base)
@@ -159,7 +159,7 @@ def check_committed(base: KnowledgeBase) -> None:
 def check_complete(base: KnowledgeBase) -> None:
     """After a build that was not stopped: nothing pending, no orphan vector, one generation."""
     check_committed(base)
-    generation = base._current()
+    generation = base._answering.current()
     assert generation is not None
     listed, vectors = stored_ids(base)
     assert listed == vectors

@@ -241,7 +241,7 @@ def test_stop_takes_effect_within_a_page_and_the_next_build_goes_on(tmp_path: Pa
         assert report.stopped
         assert report.left == 2
         assert seen[-2].page == 2
-        generation = base._current()
+        generation = base._answering.current()
         assert generation is not None
         kept = {document: generation.catalogue.pages(document) for document in generation.catalogue.pending()}
         assert kept == {}
@@ -410,7 +410,7 @@ def test_lost_vectors_are_written_again_by_the_next_build(tmp_path: Path) -> Non
     with open_base(tmp_path) as base:
         write_library(base.files_dir, files=3)
         base.build()
-        generation = base._current()
+        generation = base._answering.current()
         assert generation is not None
         document = next(iter(generation.catalogue.documents()))
         generation.store.delete_ids(generation.catalogue.chunk_ids(document)[:1])
@@ -443,7 +443,7 @@ def test_missing_files_folder_never_empties_a_knowledge_base(base: KnowledgeBase
 def test_neighbours_are_the_chunks_around_in_reading_order(base: KnowledgeBase) -> None:
     write_library(base.files_dir, files=2, pages=16)
     base.build()
-    generation = base._current()
+    generation = base._answering.current()
     assert generation is not None
     document = next(iter(generation.catalogue.documents()))
     ids = generation.catalogue.chunk_ids(document)
