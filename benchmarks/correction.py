@@ -50,10 +50,17 @@ DEFAULT_LIMIT = 20
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", type=Path, default=Path("artifacts/bench/correction"), help="folder of what is kept")
+    parser.add_argument(
+        "--passages",
+        type=int,
+        default=0,
+        help="in the knowledge base at most so many of each store and language; 0 is all",
+    )
     options = read_options(__doc__, parser=parser)
     folder, work = data_dir() / "qa", options.rest.work
-    passages = [row for language in LANGUAGES for row in read_jsonl(folder / f"passages_{language}.jsonl")]
-    write_library(work / "web", passages=passages)
+    questions = sample(folder, options=options)
+    passages = chosen_passages(folder, questions=questions, limit=options.rest.passages, seed=options.seed)
+    write_library(work / "web", passages=all_passages(folder))
     settings = load_settings(
         data_dir=work, trace=False, web_search="auto", web_providers=("library",), web_library_dir=work / "web"
     )
@@ -63,12 +70,12 @@ def main() -> None:
     outside = inside.only({pid for pid, store in stores.items() if store == "kb"})
     crag = make_crag(settings, store=outside)
     reach = make_crag(settings, store=inside)
-    rows = [row for question in sample(folder, options=options) for row in ask(question, crag=crag, reach=reach)]
+    rows = [row for question in questions for row in ask(question, crag=crag, reach=reach)]
     summary = summarise(rows)
     result = {
         "environment": environment(seed=options.seed, files=sorted(folder.glob("*.jsonl"))),
         "models": {"embedder": embedder.name, "evaluator": crag.evaluator.name, "generator": crag.generator.name},
-        "corpus": {"inside": len(inside.ids), "outside": len(outside.ids)},
+        "chunks": {"outside": len(outside.ids), "inside": len(inside.ids)},
         "summary": summary,
         "targets": targets(rows),
         "figures": figures(summary, keys=("language", "store", "run")),
@@ -169,6 +176,25 @@ def sample(folder: Path, *, options: Options) -> list[Row]:
             random.Random(options.seed).shuffle(found)
             chosen += found[: options.limit or DEFAULT_LIMIT]
     return chosen
+
+
+def all_passages(folder: Path) -> list[Row]:
+    """The passages of both languages."""
+    return [row for language in LANGUAGES for row in read_jsonl(folder / f"passages_{language}.jsonl")]
+
+
+def chosen_passages(folder: Path, *, questions: Sequence[Row], limit: int, seed: int) -> list[Row]:
+    """At most `limit` passages of each store and language, those that the questions need among them."""
+    needed = {pid for question in questions for pid in question["gold_pids"]}
+    groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in all_passages(folder):
+        groups[row["lang"], row["store"]].append(row)
+    chosen: list[Row] = []
+    for rows in groups.values():
+        random.Random(seed).shuffle(rows)
+        rows.sort(key=lambda row: row["pid"] not in needed)
+        chosen += rows[: limit or len(rows)]
+    return sorted(chosen, key=lambda row: str(row["pid"]))
 
 
 def write_library(folder: Path, *, passages: Sequence[Row]) -> None:
