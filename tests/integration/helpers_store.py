@@ -106,7 +106,7 @@ def write_library(folder: Path, *, files: int, pages: int = 2) -> None:
 
 def settings_at(folder: Path, **values: object) -> Settings:
     """Return settings with files and data under `folder`."""
-    return load_settings(files_dir=folder / "Files", data_dir=folder / "data", **values)
+    return load_settings(**{"files_dir": folder / "Files", "data_dir": folder / "data", **values})
 
 
 def open_base(
