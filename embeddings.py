@@ -1,6 +1,7 @@
 """Texts to unit vectors: the embedded multilingual-e5-small, or the provider that the settings name.
 
-The model folder holds model.onnx, tokenizer.json and model.json (name, sizes, SHA-256); training/embedder.py makes it.
+The model folder holds model.onnx, tokenizer.json, language_shifts.json and model.json (name, sizes, SHA-256 of the
+others); training/embedder.py and training/language_shifts.py make it.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -27,6 +29,8 @@ Progress = Callable[[int, int], None]
 
 EMBEDDER_DIR = MODELS_DIR / "embedder"
 _QUERY, _PASSAGE = "query: ", "passage: "
+_HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
+_WORD = re.compile(r"[A-Za-z]+")
 _REMEMBERED_QUERIES = 256
 _TEXTS_A_TASK = 4
 
@@ -57,12 +61,14 @@ class EmbeddedEmbedder:
     """multilingual-e5-small on onnxruntime, for Chinese and English; texts are cut after 512 tokens.
 
     Each text is one run without padding, so that its vector doesn't depend on its neighbours; runs are spread over
-    `threads` (default: one a core), the long ones first. Safe to share between threads.
+    `threads` (default: one a core), the long ones first. Safe to share between threads. Vectors are moved part of the
+    way from the mean of their language (language information removal, arXiv 2109.04727, softened): otherwise any
+    text in the question's language is nearer than the right one in the other. `centred=False` leaves them as they are.
 
     :raises ModelError: a file of the model is missing, damaged or cannot be loaded.
     """
 
-    def __init__(self, folder: Path = EMBEDDER_DIR, *, threads: int = 0) -> None:
+    def __init__(self, folder: Path = EMBEDDER_DIR, *, threads: int = 0, centred: bool = True) -> None:
         described = _verified(folder)
         import onnxruntime
         from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidGraph, RuntimeException
@@ -83,6 +89,7 @@ class EmbeddedEmbedder:
             raise _failure(folder, reason=str(error)) from error
         self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self._tokenizer.enable_truncation(int(str(described["max_tokens"])))
+        self._shifts = _read_shifts(folder) if centred else {}
         self._queries: OrderedDict[str, Vectors] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -91,7 +98,7 @@ class EmbeddedEmbedder:
         with self._lock:
             known = {text: self._queries[text] for text in texts if text in self._queries}
         missing = [text for text in dict.fromkeys(texts) if text not in known]
-        known |= zip(missing, self._embed([_QUERY + text for text in missing]), strict=True)
+        known |= zip(missing, self._embed(missing, prefix=_QUERY), strict=True)
         with self._lock:
             for text in dict.fromkeys(texts):
                 self._queries[text] = known[text]
@@ -106,13 +113,23 @@ class EmbeddedEmbedder:
         places = {text: place for place, text in enumerate(unique)}
         scale = len(texts) / max(1, len(unique))
         report = progress and (lambda done, total: progress(round(done * scale), round(total * scale)))
-        vectors = self._embed([_PASSAGE + text for text in unique], progress=report)
+        vectors = self._embed(unique, prefix=_PASSAGE, progress=report)
         return vectors[[places[text] for text in texts]]
 
-    def _embed(self, texts: Sequence[str], *, progress: Progress | None = None) -> Vectors:
-        vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
-        encoded = [encoding.ids for encoding in self._tokenizer.encode_batch_fast(list(texts))]
-        order = sorted(range(len(texts)), key=lambda place: -len(encoded[place]))
+    def _embed(self, texts: Sequence[str], *, prefix: str, progress: Progress | None = None) -> Vectors:
+        encoded = [encoding.ids for encoding in self._tokenizer.encode_batch_fast([prefix + text for text in texts])]
+        vectors = self._run(encoded, progress=progress)
+        if not texts or not self._shifts:
+            return vectors
+        shares = np.array([[chinese_share(text)] for text in texts], dtype=np.float32)
+        vectors -= shares * self._shifts[f"{prefix}zh"] + (1 - shares) * self._shifts[f"{prefix}en"]
+        centred: Vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        return centred
+
+    def _run(self, encoded: Sequence[Sequence[int]], *, progress: Progress | None) -> Vectors:
+        """Run the model on each text's token ids."""
+        vectors = np.empty((len(encoded), self.dimension), dtype=np.float32)
+        order = sorted(range(len(encoded)), key=lambda place: -len(encoded[place]))
         tasks = [order[start : start + _TEXTS_A_TASK] for start in range(0, len(order), _TEXTS_A_TASK)]
 
         def work(places: Sequence[int]) -> int:
@@ -121,7 +138,7 @@ class EmbeddedEmbedder:
                 vectors[place] = self._session.run(["vector"], {"ids": ids})[0][0]
             return len(places)
 
-        if len(texts) == 1:
+        if len(encoded) == 1:
             work(order)
             return vectors
         pool = ThreadPoolExecutor(self._threads, thread_name_prefix="embedder")
@@ -130,10 +147,22 @@ class EmbeddedEmbedder:
             for future in as_completed([pool.submit(work, places) for places in tasks]):
                 done += future.result()
                 if progress:
-                    progress(done, len(texts))
+                    progress(done, len(encoded))
         finally:
             pool.shutdown(cancel_futures=True)
         return vectors
+
+
+def chinese_share(text: str) -> float:
+    """Share (0..1) of Chinese in a text, a character counted like a Latin word; one half without either."""
+    chinese, latin = len(_HAN.findall(text)), len(_WORD.findall(text))
+    return chinese / (chinese + latin) if chinese + latin else 0.5
+
+
+def _read_shifts(folder: Path) -> dict[str, Vectors]:
+    """Return the shift of each prefix and language; training/language_shifts.py makes the file."""
+    rows = json.loads((folder / "language_shifts.json").read_text(encoding="utf-8"))
+    return {name: np.array(row, dtype=np.float32) for name, row in rows.items()}
 
 
 def _verified(folder: Path) -> dict[str, object]:

@@ -235,8 +235,8 @@ class SimilarityFit:
 
 
 SIMILARITY_FITS: dict[Language, SimilarityFit] = {
-    "en": SimilarityFit(cosine=20.0, overlap=2.5, bias=-18.5, thresholds=Thresholds(0.5, -0.3, -0.2)),
-    "zh": SimilarityFit(cosine=20.0, overlap=3.5, bias=-18.5, thresholds=Thresholds(0.5, -0.3, -0.2)),
+    "en": SimilarityFit(cosine=6.15, overlap=2.5, bias=-4.84, thresholds=Thresholds(0.5, -0.3, -0.2)),
+    "zh": SimilarityFit(cosine=4.74, overlap=3.5, bias=-3.54, thresholds=Thresholds(0.5, -0.3, -0.2)),
 }
 STOP_WORDS = frozenset(
     "the a an of in on at to for and or is are was were be been do does did what which who whom when where how why "

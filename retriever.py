@@ -19,7 +19,7 @@ from schema import Channel, Chunk, Document, Origin
 DENSE, BM25 = "dense", "bm25"
 POOL = 60
 """Candidates asked of each channel, at least."""
-RANK_CONSTANT = 20
+RANK_CONSTANT = 5
 """k of reciprocal rank fusion."""
 NEAR_EQUAL = 0.92
 """Share of common search terms (Jaccard) from which chunks with the same figures and negations are one paragraph."""

@@ -43,15 +43,28 @@ def read_sample(folder: Path, *, language: str, questions: int, passages: int, s
 
 
 def crossed(folder: Path, *, asked: str, found: str, limit: int, seed: int) -> Sample:
-    """Questions in one language whose gold passages are in the other: the parallel part of XQuAD."""
-    passages = [row for row in read_jsonl(folder / "qa" / f"passages_{found}.jsonl") if f"xquad-{found}-" in row["pid"]]
-    known = {row["pid"] for row in passages}
+    """Questions in one language whose gold passage is in the other, among passages of both (the parallel XQuAD).
+
+    The translations of the gold passages are left out of the pool.
+    """
+    draw = random.Random(seed)
+    pools = {language: list(read_jsonl(folder / "qa" / f"passages_{language}.jsonl")) for language in (asked, found)}
+    known = {row["pid"] for row in pools[found]}
     questions = []
     for row in read_jsonl(folder / "qa" / f"questions_{asked}.jsonl"):
-        gold = [pid.replace(f"xquad-{asked}-", f"xquad-{found}-") for pid in row["gold_pids"]]
+        gold = [
+            pid.replace(f"xquad-{asked}-", f"xquad-{found}-") for pid in row["gold_pids"] if pid.startswith("xquad-")
+        ]
         if set(gold) & known:
             questions.append({**row, "gold_pids": gold})
-    return Sample(passages, random.Random(seed).sample(questions, min(limit or len(questions), len(questions))))
+    questions = draw.sample(questions, min(limit or len(questions), len(questions)))
+    gold_pids = {pid for row in questions for pid in row["gold_pids"]}
+    twins = {pid.replace(f"xquad-{found}-", f"xquad-{asked}-") for pid in gold_pids}
+    passages = [row for row in pools[found] if row["pid"] in gold_pids]
+    for pool in pools.values():
+        others = [row for row in pool if row["pid"] not in gold_pids | twins]
+        passages += draw.sample(others, min(2 * len(gold_pids), len(others)))
+    return Sample(passages, questions)
 
 
 @dataclass(slots=True)
