@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import closing
 from time import perf_counter
-from typing import assert_never
+from typing import assert_never, cast
 
 import streamlit as st
 
@@ -85,15 +86,12 @@ def _ask(pending: Pending, *, turns: tuple[StoredTurn, ...]) -> None:
     with st.chat_message("user", avatar=USER_ICON):
         st.markdown(quote_markdown(pending.question))
     written: list[str] = []
-    answer: Answer | None = None
-    try:
-        with st.chat_message("assistant", avatar=CRAG_ICON):
-            answer = _follow(pending, turns=turns, written=written)
-    finally:
-        st.session_state.pending = None
-        if answer is None:
-            st.session_state.stopped = Stopped(pending.question, "".join(written))
+    st.session_state.stopped = Stopped(pending, written)
+    st.session_state.pending = None
+    with st.chat_message("assistant", avatar=CRAG_ICON):
+        answer = _follow(pending, turns=turns, written=written)
     _keep(answer, pending=pending)
+    st.session_state.stopped = None
     st.rerun()
 
 
@@ -109,17 +107,18 @@ def _follow(pending: Pending, *, turns: tuple[StoredTurn, ...], written: list[st
     stream = crag.stream(
         pending.question, history=history, thresholds=pending.thresholds, search_mode=pending.search_mode
     )
-    for event in stream:
-        match event:
-            case Token():
-                written.append(event.text)
-                text.markdown(safe_markdown("".join(written)), anchors=False)
-            case Answered():
-                status.update(label=words("done", seconds=f"{perf_counter() - began:.1f}"), state="complete")
-                return event.answer
-            case _:
-                with status:
-                    st.markdown(_stage(event))
+    with closing(cast("Generator[Event]", stream)):
+        for event in stream:
+            match event:
+                case Token():
+                    written.append(event.text)
+                    text.markdown(safe_markdown("".join(written)), anchors=False)
+                case Answered():
+                    status.update(label=words("done", seconds=f"{perf_counter() - began:.1f}"), state="complete")
+                    return event.answer
+                case _:
+                    with status:
+                        st.markdown(_stage(event))
     raise AssertionError("the stream always ends with Answered")
 
 
@@ -175,15 +174,15 @@ def _keep(answer: Answer, *, pending: Pending) -> None:
 
 def _draw_stopped(stopped: Stopped) -> None:
     with st.chat_message("user", avatar=USER_ICON):
-        st.markdown(quote_markdown(stopped.question))
+        st.markdown(quote_markdown(stopped.pending.question))
     with st.chat_message("assistant", avatar=CRAG_ICON):
-        if stopped.text:
-            st.markdown(safe_markdown(stopped.text), anchors=False)
+        if stopped.written:
+            st.markdown(safe_markdown("".join(stopped.written)), anchors=False)
         st.warning(words("not_finished"), icon=":material/front_hand:")
         st.button(
             words("retry"),
             icon=":material/refresh:",
             key="retry_stopped",
             on_click=ask_next,
-            args=(Pending(stopped.question),),
+            args=(stopped.pending,),
         )

@@ -31,10 +31,13 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """A question that the reader stopped, with what was written until then."""
+    """A question under way, with what is written so far: what is left of it when it is stopped or fails.
 
-    question: str
-    text: str
+    Streamlit allows no change of state once the reader pressed Stop, so it is kept from the start.
+    """
+
+    pending: Pending
+    written: list[str]
 
 
 def start_session() -> None:

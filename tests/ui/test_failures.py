@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import streamlit as st
 
+from schema import Token
 from ui.conftest import OpenPage, all_text, keys, shown, view
 
 SECRET = "do-not-show-7f3a"
@@ -18,6 +21,30 @@ class Exploding:
 
     def stream(self, *_: object, **__: object) -> object:
         raise ValueError(SECRET)
+
+
+class Halting:
+    """A pipeline that the reader stops after the first words."""
+
+    asked = 0
+
+    def stream(self, *_: object, **__: object) -> Iterator[Token]:
+        Halting.asked += 1
+        yield Token("The first words")
+        st.stop()
+
+
+def test_a_stopped_question_keeps_its_words_and_is_not_asked_again(
+    library: Path, open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = open_page(library)
+    monkeypatch.setattr("views.ask.pipeline", Halting)
+    page = shown(page.chat_input(key="question").set_value("anything").run())
+    page = shown(page.run())
+    assert Halting.asked == 1
+    assert "The first words" in all_text(page)
+    page = shown(page.button(key="retry_stopped").click().run())
+    assert Halting.asked == 2
 
 
 def test_an_unexpected_fault_is_one_sentence_and_nothing_of_it(
