@@ -7,6 +7,7 @@ document order with their provenance.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -20,6 +21,8 @@ STRIP_WIDTH = 220
 """Reading width of a strip of a short document; strips of long ones and of tables are twice as wide."""
 SHORTEST_STRIP = 40
 """A sentence narrower than this is glued to its neighbour: alone it says too little to be graded."""
+_ITEM = re.compile(r"[-•*·●○◦▪①-⑳]|[(（]?(?:\d{1,2}|[一二三四五六七八九十]{1,2}|[A-Za-z])[.)）、．]")
+"""How an item of a list begins."""
 
 
 class StripEvaluator(Protocol):
@@ -91,7 +94,7 @@ def decompose(document: Document, *, strip_width: int = STRIP_WIDTH) -> list[Str
         else:
             spans = _join(sentence_spans(text, start=start, end=end), text=text, limit=limit)
             strips.extend(Strip(text=text[a:b], document=document, start=a, end=b) for a, b in spans)
-    return strips
+    return _led(strips, limit=2 * strip_width)
 
 
 def _sections(document: Document) -> list[tuple[bool, Span]]:
@@ -138,6 +141,22 @@ def _join(spans: Sequence[Span], *, text: str, limit: int) -> list[Span]:
                 continue
         joined.append((start, end))
     return joined
+
+
+def _led(strips: Sequence[Strip], *, limit: int) -> list[Strip]:
+    """A lead-in ("the following commands:") goes with the first items it introduces: alone, neither says enough."""
+    led: list[Strip] = []
+    leading = False
+    for strip in strips:
+        text = strip.document.text
+        if led and leading and not is_table_row(text[strip.start : strip.end].splitlines()[-1]):
+            opens, item = led[-1].text[-1] in ":：", _ITEM.match(strip.text)
+            if (opens or item) and width(text[led[-1].start : strip.end]) <= limit:
+                led[-1] = replace(led[-1], text=text[led[-1].start : strip.end], end=strip.end)
+                continue
+        led.append(strip)
+        leading = strip.text[-1:] in {":", "："}
+    return led
 
 
 def _table_strips(document: Document, *, start: int, end: int, limit: int) -> list[Strip]:

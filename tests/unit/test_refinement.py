@@ -102,3 +102,27 @@ def test_a_strip_knows_its_lines_on_the_page() -> None:
     strips = decompose(Document(text=text, origin=Origin.KB, rank=1, file="a.pdf", page=3, chunk=chunk))
     assert strips[-1].regions[-1] == Region(3, (0.1, 0.13, 0.9, 0.15))
     assert strips[0].regions[0] == Region(3, (0.1, 0.1, 0.9, 0.12))
+
+
+def test_a_lead_in_goes_with_the_items_it_introduces() -> None:
+    lead_in = "The following commands of the operating system can be used to display or change function usage:"
+    items = ["- Work Function Usage (WRKFCNUSG)", "- Display Function Usage (DSPFCNUSG)"]
+    after = "Any other matter of the administration of this system is described in the chapters after this one."
+    found = texts(passage("\n".join([lead_in, *items, "", after])))
+    assert found == ["\n".join([lead_in, *items]), after]
+
+
+def test_a_chinese_lead_in_goes_with_as_many_items_as_fit() -> None:
+    lead_in = "服务端发生错误时，返回给前端的响应信息必须包含以下几个部分："
+    items = [f"（{n}）第{n}部分说明用户应当如何处理这一错误，并给出相应的联系方式和处理时限。" for n in range(1, 9)]
+    text = "\n".join([lead_in, *items])
+    found = texts(passage(text))
+    assert found[0].startswith(lead_in + "\n" + items[0])
+    assert len(found) > 1
+    assert "\n".join(found) == text
+
+
+def test_a_label_before_a_table_is_left_to_the_table() -> None:
+    label = "The fees of each department in the last three years of the company are as follows:"
+    rows = ["| Department | 2023 |", "| --- | --- |", "| Sales | 10 |"]
+    assert texts(passage("\n".join([label, *rows]))) == [label, "\n".join(rows)]
