@@ -23,7 +23,7 @@ class GatedLoader(LineLoader):
         self.gate = threading.Semaphore(0)
         self.arrived = threading.Semaphore(0)
 
-    def pages(self, path: Path, **arguments: object) -> Iterator[PageResult]:  # type: ignore[override]
+    def pages(self, path: Path, **arguments: object) -> Iterator[PageResult]:
         for page in super().pages(path, **arguments):  # type: ignore[arg-type]
             self.arrived.release()
             assert self.gate.acquire(timeout=60)
@@ -44,7 +44,7 @@ def base(tmp_path: Path, loader: GatedLoader) -> Iterator[KnowledgeBase]:
 
 def test_job_runs_once_and_reports(base: KnowledgeBase, loader: GatedLoader) -> None:
     job = BuildJob(base)
-    assert not job.running
+    assert not job.state.running
     assert job.report is None
     assert job.start()
     assert loader.arrived.acquire(timeout=60)

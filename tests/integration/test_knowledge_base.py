@@ -278,7 +278,12 @@ def test_stopped_rebuild_leaves_the_old_answering_and_is_gone_on_with(tmp_path: 
         base.build()
         once = embedder.embedded
         stop = threading.Event()
-        report = base.build(rebuild=True, cancel=stop, progress=lambda each: each.file_number == 3 and stop.set())
+
+        def stop_at_the_third(progress: Progress) -> None:
+            if progress.file_number == 3:
+                stop.set()
+
+        report = base.build(rebuild=True, cancel=stop, progress=stop_at_the_third)
         assert report.stopped
         assert base.status().documents == 4
         assert len(find(base, "heron", limit=4)) == 4

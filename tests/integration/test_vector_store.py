@@ -76,7 +76,9 @@ def test_upsert_replaces_and_never_doubles(store: VectorStore) -> None:
     store.upsert(entries(10, digest="y"), vectors=vectors(10, seed=1))
     assert store.count() == 10
     assert set(store.digests("d0").values()) == {"y"}
-    assert store.query(vectors(10, seed=1)[3], limit=1) == [("d0-00003", pytest.approx(1.0, abs=1e-4))]
+    (key, score), *_ = store.query(vectors(10, seed=1)[3], limit=1)
+    assert key == "d0-00003"
+    assert score == pytest.approx(1.0, abs=1e-4)
 
 
 def test_deleted_document_is_gone_and_others_stay(store: VectorStore) -> None:
