@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.answering import CRAG, HANDWRITTEN, PLAIN, STORE, answered, build_systems, marks, pdf_settings
+from benchmarks.answering import CRAG, HANDWRITTEN, PLAIN, STORE, answered, build_systems, built, marks, pdf_settings
 from benchmarks.baselines import (
     Asked,
     Bm25Retriever,
@@ -69,7 +69,7 @@ def main() -> None:
     if options.limit:
         questions = random.Random(options.seed).sample(questions, min(options.limit, len(questions)))
     with open_knowledge_base(settings) as knowledge_base:
-        knowledge_base.build()
+        built(knowledge_base)
         bench = PdfBench(settings, evaluator=evaluator, knowledge_base=knowledge_base, questions=questions)
         parts = [bench.row(name, crag) for name, crag in variants(bench).items()]
         sweeps = [] if options.rest.no_sweeps else sweep(bench)

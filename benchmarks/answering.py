@@ -28,8 +28,10 @@ from benchmarks.common import (
     read_options,
     table,
 )
+from build_report import BuildReport
 from config import Settings, load_settings
 from crag import Crag, build_crag
+from errors import EmbeddingMismatchError
 from knowledge_base import KnowledgeBase, open_knowledge_base
 from pdf_lines import mend
 from records import bbox
@@ -56,7 +58,7 @@ def main() -> None:
     questions = chosen(read_jsonl(path), options=options)
     settings = pdf_settings(options.rest.store)
     with open_knowledge_base(settings) as knowledge_base:
-        report = knowledge_base.build()
+        report = built(knowledge_base)
         systems = build_systems(settings, knowledge_base=knowledge_base)
         if options.rest.only_crag:
             systems = {CRAG: systems[CRAG]}
@@ -79,6 +81,14 @@ def main() -> None:
 def pdf_settings(store: Path = STORE, **values: Any) -> Settings:
     """Settings of the embedded default over the PDFs of the data."""
     return load_settings(files_dir=data_dir() / "pdf" / "files", data_dir=store, trace=False, **values)
+
+
+def built(knowledge_base: KnowledgeBase) -> BuildReport:
+    """Bring the store up to date, anew where another embedder or chunking made it."""
+    try:
+        return knowledge_base.build()
+    except EmbeddingMismatchError:
+        return knowledge_base.build(rebuild=True)
 
 
 def build_systems(settings: Settings, *, knowledge_base: KnowledgeBase) -> dict[str, Crag]:

@@ -22,7 +22,7 @@ from typing import Any, Protocol
 
 import httpx
 
-from benchmarks.answering import HANDWRITTEN, STORE, answered, pdf_settings
+from benchmarks.answering import HANDWRITTEN, STORE, answered, built, pdf_settings
 from benchmarks.common import (
     Options,
     data_dir,
@@ -81,7 +81,7 @@ def main() -> None:
     settings = pdf_settings(options.rest.store)
     rows: list[Row] = []
     with open_knowledge_base(settings) as knowledge_base, web() as address:
-        knowledge_base.build()
+        built(knowledge_base)
         for scenario in SCENARIOS:
             oracle = Oracle(questions, delay=options.rest.delay, wordy=scenario == WORDY)
             with serve(oracle.reply) as provider:
