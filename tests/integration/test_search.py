@@ -26,6 +26,16 @@ QUESTION = "How tall is the Lighthouse of Alexandria?"
 FACT = "The Lighthouse of Alexandria was at least 100 metres tall."
 
 
+@pytest.fixture(autouse=True, scope="module")
+def imports() -> None:
+    """Time budgets of a second or two are for the search, not for a first import on a busy machine."""
+    import langchain_text_splitters
+    import trafilatura
+
+    assert trafilatura
+    assert langchain_text_splitters
+
+
 @pytest.fixture
 def web() -> Iterator[Site]:
     with site() as running:
@@ -70,6 +80,13 @@ def test_ask_searches_when_it_is_called(web: Site, tmp_path: Path) -> None:
     report = make_searcher(web, tmp_path, web_search="ask").search(QUESTION, language="en")
     assert report.mode is SearchMode.AUTO
     assert len(report.documents) == 1
+
+
+def test_pipeline_may_allow_one_question_while_the_setting_is_off(web: Site, tmp_path: Path) -> None:
+    give(web, ("https://a.test", "Lighthouse"), snippet=FACT)
+    settings = load_settings(web_providers=("searxng",), searxng_url=web.url(), data_dir=tmp_path, web_budget=2.0)
+    assert settings.web_search is SearchMode.OFF
+    assert len(build_searcher(settings).search(QUESTION, language="en").documents) == 1
 
 
 def test_queries_are_shown_without_a_request(web: Site, searcher: WebSearcher) -> None:
