@@ -13,7 +13,7 @@ from helpers_web import Site, site
 
 import search
 import web_providers
-from config import load_settings
+from config import ROOT, load_settings
 from errors import ProviderUnavailableError
 from i18n import Language
 from keywords import Keywords
@@ -242,9 +242,9 @@ def test_long_page_is_cut_and_the_best_passages_kept(web: Site, searcher: WebSea
     assert [document.rank for document in documents] == list(range(1, len(documents) + 1))
 
 
-def test_pdf_result_leads_to_its_page(web: Site, searcher: WebSearcher) -> None:
-    from config import ROOT
-
+def test_pdf_result_leads_to_its_page(web: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("web_fetch.PAGE_SECONDS", 60.0)
+    searcher = make_searcher(web, tmp_path, web_budget=60.0)
     sample = min((ROOT / "Files").glob("*sample*.pdf"))
     give(web, (web.page("/k2.pdf", sample.read_bytes(), kind="application/pdf"), "Handbook"))
     documents = searcher.search("青禾 K2 的重量是多少？", language="zh").documents

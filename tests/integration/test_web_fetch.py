@@ -229,15 +229,17 @@ def test_pages_come_in_parallel_and_late_ones_are_left(web: Site, settings: Sett
     ]
 
 
-def test_pdf_is_read_page_by_page(web: Site, settings: Settings) -> None:
+def test_pdf_is_read_page_by_page(web: Site, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web_fetch, "PAGE_SECONDS", 60.0)
     sample = next(iter(sorted((ROOT / "Files").glob("*sample*.pdf"))))
-    (page,) = fetch(settings, web.page("/x.pdf", sample.read_bytes(), kind="application/pdf"), seconds=20)
+    (page,) = fetch(settings, web.page("/x.pdf", sample.read_bytes(), kind="application/pdf"), seconds=60)
     assert page.problem is FetchProblem.NONE
     assert page.sections[0].anchor == "#page=1"
 
 
-def test_broken_pdf_has_no_text(web: Site, settings: Settings) -> None:
-    (page,) = fetch(settings, web.page("/x.pdf", b"%PDF-1.7 broken", kind="application/pdf"), seconds=20)
+def test_broken_pdf_has_no_text(web: Site, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web_fetch, "PAGE_SECONDS", 60.0)
+    (page,) = fetch(settings, web.page("/x.pdf", b"%PDF-1.7 broken", kind="application/pdf"), seconds=60)
     assert (page.problem, page.sections) == (FetchProblem.EMPTY, ())
 
 
