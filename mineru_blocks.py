@@ -207,6 +207,5 @@ def is_repetitive(text: str) -> bool:
             return True
     tail = plain[-120:]
     return any(
-        tail == (tail[-size:] * (120 // size + 1))[-120:] and _LETTER.search(tail) is not None
-        for size in range(1, 31)
+        tail == (tail[-size:] * (120 // size + 1))[-120:] and _LETTER.search(tail) is not None for size in range(1, 31)
     )

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import importlib.util
 import logging
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
 from config import Settings
 from errors import ConfigurationError, ProviderUnavailableError
 from mineru_blocks import RawBlock, fault_of
+from mineru_local import weights_folder
 
 if TYPE_CHECKING:
     from pdf_process import Picture
 
 logger = logging.getLogger(__name__)
 
-MODEL_ID = "OpenDataLab/MinerU2.5-Pro-2605-1.2B"
 WINDOW = 6
 """Pages rendered and extracted at a time: memory stays flat however long the file is."""
 PICTURE_WIDTH = 1600
@@ -87,9 +85,11 @@ class MineruModel:
         :raises ConfigurationError: the packages of requirements-mineru.txt are missing.
         """
         import httpx
+        from loguru import logger as library_logger
         from mineru_vl_utils import MinerUClient
         from mineru_vl_utils.mineru_client import DEFAULT_SAMPLING_PARAMS
 
+        library_logger.disable("mineru_vl_utils")  # it logs what it reads
         capped = {
             name: replace(parameters, max_new_tokens=MAX_NEW_TOKENS)
             for name, parameters in DEFAULT_SAMPLING_PARAMS.items()
@@ -116,7 +116,6 @@ class MineruModel:
                 max_retries=1,
                 use_tqdm=False,
                 sampling_params=capped,
-                isolate_block_errors=True,
             )
         except (RuntimeError, ValueError, OSError, httpx.HTTPError) as error:
             raise ProviderUnavailableError(
@@ -166,70 +165,3 @@ def _plain(block: Any) -> RawBlock:
     """Return a block as plain JSON values."""
     names = ("type", "bbox", "angle", "content", "merge_prev")
     return {name: block[name] for name in names if block.get(name) is not None}
-
-
-def weights_folder(settings: Settings) -> Path:
-    """Return the folder of MinerU's weights: CRAG_MINERU_MODEL, or where `download-mineru` puts them.
-
-    :raises ConfigurationError: there are none; nothing is downloaded here.
-    """
-    folder = Path(settings.mineru_model).expanduser() if settings.mineru_model else default_folder(settings)
-    if not (folder / "config.json").is_file():
-        raise ConfigurationError(
-            f"no MinerU weights in {folder}",
-            hint="run `python cli.py download-mineru`, or set CRAG_MINERU_MODEL to their folder",
-            name="CRAG_MINERU_MODEL",
-        )
-    return folder
-
-
-def default_folder(settings: Settings) -> Path:
-    """Return where downloaded weights are kept: beside the store, in plain sight."""
-    return settings.data_dir / "mineru" / MODEL_ID.rsplit("/", 1)[-1]
-
-
-def can_run_locally(settings: Settings) -> bool:
-    """Tell whether a GPU, torch and the weights are all there."""
-    try:
-        weights_folder(settings)
-    except ConfigurationError:
-        return False
-    if importlib.util.find_spec("torch") is None or importlib.util.find_spec("transformers") is None:
-        return False
-    import torch
-
-    return bool(torch.cuda.is_available() or torch.backends.mps.is_available())
-
-
-def download_mineru(settings: Settings, *, source: str = "modelscope", model: str = MODEL_ID) -> Path:
-    """Download MinerU's weights once, with the hub's own progress bar, and return their folder.
-
-    `source` is "modelscope" or "huggingface". An interrupted download is resumed by the next call.
-
-    :raises ConfigurationError: the hub's package is missing, or the source is unknown.
-    :raises ProviderUnavailableError: the hub cannot be reached.
-    """
-    import httpx
-
-    folder = settings.data_dir / "mineru" / model.rsplit("/", 1)[-1]
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
-        if source == "modelscope":
-            from modelscope import snapshot_download as from_modelscope
-
-            from_modelscope(model, local_dir=str(folder))
-        elif source == "huggingface":
-            from huggingface_hub import snapshot_download
-
-            snapshot_download(model.replace("OpenDataLab", "opendatalab"), local_dir=str(folder))
-        else:
-            raise ConfigurationError(
-                f"unknown source {source!r}", hint="modelscope or huggingface", name=f"--source {source}"
-            )
-    except ImportError as error:
-        raise ConfigurationError(
-            f"{source}: {error}", hint="pip install -r requirements-mineru.txt", name=source
-        ) from error
-    except (OSError, httpx.HTTPError) as error:
-        raise ProviderUnavailableError(f"{source}: {error}", hint="check the network", name=source) from error
-    return folder

@@ -50,6 +50,7 @@ class _Heading:
     kind: str
     size: float
     bold: bool
+    known: bool = False
 
 
 def body_size(elements: Sequence[Element]) -> float:
@@ -71,13 +72,44 @@ def heading_levels(elements: Sequence[Element]) -> dict[int, int]:
     body = body_size(elements)
     bold_share = _bold_share(elements)
     found = [
-        _Heading(index, numbering(element.block.text), element.size, element.bold)
+        _heading(index, element)
         for index, element in enumerate(elements)
         if _is_heading(element, body=body, bold_common=bold_share > 0.4)
     ]
+    found = _with_missing(found, elements=elements)
     found = _without_lists(found, elements=elements, body=body)
     levels = _levels(found, body=body)
     return {heading.index: level for heading, level in zip(found, levels, strict=True)}
+
+
+def _heading(index: int, element: Element) -> _Heading:
+    text = element.block.text
+    return _Heading(index, numbering(text), element.size, element.bold, bool(_KNOWN.match(text)))
+
+
+def _with_missing(found: Sequence[_Heading], *, elements: Sequence[Element]) -> list[_Heading]:
+    """Add a plain "3. Data" between the headings numbered 2 and 4."""
+    numbers = {
+        int(number[0]): heading.index
+        for heading in found
+        if heading.kind == "decimal1" and (number := re.match(r"\d+", elements[heading.index].block.text))
+    }
+    added = []
+    for index, element in enumerate(elements):
+        text = element.block.text
+        number = re.match(r"(\d{1,2})[.．、\s]", text)
+        if (
+            number is None
+            or numbering(text) != "decimal1"
+            or element.block.type not in {BlockType.TEXT, BlockType.LIST}
+        ):
+            continue
+        here = int(number[1])
+        fits = numbers.get(here - 1, index) < index < numbers.get(here + 1, index)
+        if here not in numbers and fits and width_of(text) <= 60 and not _SENTENCE_END.search(text):
+            numbers[here] = index
+            added.append(_heading(index, element))
+    return sorted([*found, *added], key=lambda heading: heading.index)
 
 
 def _bold_share(elements: Sequence[Element]) -> float:
@@ -88,11 +120,18 @@ def _bold_share(elements: Sequence[Element]) -> float:
 def _is_heading(element: Element, *, body: float, bold_common: bool) -> bool:
     """Tell whether the look and the words of one block make it a heading."""
     block, text = element.block, element.block.text
+    lines = len(block.lines) or 1
     if block.type is BlockType.TITLE:
         return True
-    lines = len(block.lines) or 1
+    if block.type is BlockType.CODE:
+        return lines == 1 and width_of(text) <= 60 and element.size > 1.15 * body
     if block.type not in {BlockType.TEXT, BlockType.LIST} or block.angle or not _LETTERS.search(text):
         return False
+    return _looks_like_heading(element, body=body, bold_common=bold_common, lines=lines)
+
+
+def _looks_like_heading(element: Element, *, body: float, bold_common: bool, lines: int) -> bool:
+    text = element.block.text
     if width_of(text) < 3 or width_of(text) > 140 or lines > 3 or _LEADERS.search(text) or text[0] in "•●○▪■·–-—*":
         return False
     if _KNOWN.match(text):
@@ -159,6 +198,8 @@ def _levels(found: Sequence[_Heading], *, body: float) -> list[int]:
             level += 1 if not heading.bold and heading.size < 1.05 * body else 0
         elif heading.size > 1.08 * top:
             level = 1 + _cluster_of(heading.size, clusters=_clusters(above))
+        elif heading.known:
+            level = base
         else:
             level = base + next(
                 (place for place, kind in enumerate(kinds) if heading.size >= 0.97 * sizes[kind]), len(kinds)

@@ -13,7 +13,8 @@ from typing import Any, assert_never
 from config import Settings
 from errors import PdfEmptyError, PdfUnreadableError
 from mineru_api import MineruApi
-from mineru_client import MineruModel, can_run_locally
+from mineru_client import MineruModel
+from mineru_local import can_run_locally
 from mineru_pages import Source, read_hosted, read_windows
 from pdf_page import PageResult, dump_page, load_page
 from pdf_process import child_pages

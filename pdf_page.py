@@ -47,6 +47,14 @@ class PageResult:
         return tuple(element.block for element in self.elements)
 
 
+@dataclass(frozen=True, slots=True)
+class Announced:
+    """The page that is read next: named before, so that the one that hangs or crashes is known."""
+
+    page: int
+    total: int
+
+
 @cache
 def _adapter() -> TypeAdapter[PageResult]:
     return TypeAdapter(PageResult)

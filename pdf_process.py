@@ -197,7 +197,7 @@ def child_pages(
             with _borrowed(settings.parse_memory_mb) as child:
                 for reply in child.ask(request, timeout=settings.parse_timeout):
                     if "start" in reply:
-                        at = reply["start"]
+                        at, total = reply["start"], reply["total"]
                         continue
                     page = load_page(reply["page"])
                     total = page.total

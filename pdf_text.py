@@ -5,33 +5,33 @@ from __future__ import annotations
 import logging
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from errors import PdfEncryptedError, PdfUnreadableError
 from pdf_aligned import aligned_tables
+from pdf_kinds import kind_of
 from pdf_lines import (
-    Paragraph,
     TextLine,
     mend,
     merge_row,
     overlap,
     paragraphs,
     rows,
-    starts_item,
     weighted_median,
     width_of,
 )
 from pdf_order import columns
-from pdf_page import PageBuilder, PageResult, turned_back
+from pdf_page import Announced, PageBuilder, PageResult, turned_back
+from pdf_render import page_count
 from pdf_ruled import ruled_tables
 from pdf_tables import Table
 from schema import BlockParser, BlockType, Box
 
 if TYPE_CHECKING:
-    from liteparse.types import ParsedPage, TextItem
+    from liteparse.types import ParsedPage, ParseResult, TextItem
 
 logger = logging.getLogger(__name__)
 
@@ -40,14 +40,6 @@ WINDOW = 8
 
 _BOLD = re.compile(r"bold|black|heavy|semibold|demi|medi$|cmbx|simhei|黑体|-hei$", re.I)
 _SLANTED = re.compile(r"ital|oblique|slanted|cmti|-it$", re.I)
-_MONOSPACED = re.compile(r"mono|courier|consol|menlo|cmtt|typewriter|inconsolata|fixed|monaco|lettergothic", re.I)
-_CAPTION = re.compile(
-    r"^(?:(?:Figure|Fig\.?|Table|Tab\.|Exhibit|Chart|Algorithm|Listing|Scheme|Plate)\s*(?:\d+|[IVX]+\b|[A-Z]?[-.]?\d+)"
-    r"|(?:图|表|图表|附图|附表|圖)\s*[\d一二三四五六七八九十]+)",
-)
-_FORMULA_FONT = re.compile(
-    r"^(?:\w{6}\+)?(?:CMMI|CMSY|CMEX|MSBM|MSAM|MTMI|MTSY|Math|Cambria-?Math|Euclid|STIX.*Math)", re.I
-)
 _WORD = re.compile(r"[A-Za-z]+-[A-Za-z]+")
 _GARBLED = re.compile("[\ufffd\ue000-\uf8ff]|\\(cid:\\d+\\)")
 _SIGN = re.compile(r"[!-,/:-@\[-`{-~\u0080-\u00bf]")
@@ -68,9 +60,9 @@ _OPTIONS: dict[str, Any] = {
 
 
 def read_text_pages(
-    path: Path, *, name: str, document_id: str, password: str = "", window: int = WINDOW
-) -> Iterator[PageResult | int]:
-    """Yield the number of each window's first page, then its pages.
+    path: Path, *, name: str, document_id: str, password: str = "", one_by_one: bool = False, skip: Collection[int] = ()
+) -> Iterator[PageResult | Announced]:
+    """Yield the pages in windows; or `one_by_one`, each announced before, without touching those to `skip`.
 
     `reason` of a page says why its text cannot be used: "no text", "garbled", "unreadable"; "blank" has nothing.
 
@@ -81,28 +73,37 @@ def read_text_pages(
     from liteparse.types import ParseError
 
     options = {**_OPTIONS, "password": password or None}
-    parser = LiteParse(**options)
-    first = 1
-    yield first
     try:
-        for batch in parser.parse_batches(path, batch_size=window):
-            pages = [
-                _read(_upright(page, path=path, options=options), document_id=document_id, total=batch.total_pages)
-                for page in batch.result.pages
-            ]
-            pages += [
-                PageResult(document_id, failed.page_num, batch.total_pages, BlockParser.TEXT, (), reason="unreadable")
-                for failed in batch.result.page_errors
-            ]
-            yield from sorted(pages, key=lambda page: page.page)
-            first = batch.end_page + 1
-            if first <= batch.total_pages:
-                yield first
+        if not one_by_one:
+            for batch in LiteParse(**options).parse_batches(path, batch_size=WINDOW):
+                yield from _window(
+                    batch.result, total=batch.total_pages, path=path, options=options, document_id=document_id
+                )
+            return
+        total = page_count(path, password=password)
+        for number in range(1, total + 1):
+            if number not in skip:
+                yield Announced(number, total)
+                result = LiteParse(**options, target_pages=str(number)).parse(path)
+                yield from _window(result, total=total, path=path, options=options, document_id=document_id)
     except ParseError as error:
         if "password" in str(error).lower():
             code = "pdf_password_wrong" if password else "pdf_encrypted"
             raise PdfEncryptedError(f"{name}: {error}", hint="give the password", code=code, file=name) from error
         raise PdfUnreadableError(f"{name}: {error}", hint="open and save it anew", file=name) from error
+
+
+def _window(
+    result: ParseResult, *, total: int, path: Path, options: dict[str, Any], document_id: str
+) -> list[PageResult]:
+    pages = [
+        _read(_upright(page, path=path, options=options), document_id=document_id, total=total) for page in result.pages
+    ]
+    pages += [
+        PageResult(document_id, failed.page_num, total, BlockParser.TEXT, (), reason="unreadable")
+        for failed in result.page_errors
+    ]
+    return sorted(pages, key=lambda page: page.page)
 
 
 def _upright(page: ParsedPage, *, path: Path, options: dict[str, Any]) -> tuple[ParsedPage, int]:
@@ -276,23 +277,3 @@ def _figures(page: ParsedPage) -> list[Box]:
 def _is_running_text(lines: Sequence[TextLine]) -> bool:
     """Tell text printed over a picture from the labels of a drawing."""
     return len(lines) > 2 and sum(width_of(line.text) for line in lines) / len(lines) > 40
-
-
-def kind_of(paragraph: Paragraph) -> BlockType:
-    """Return what a paragraph is, as far as its own look tells."""
-    text = " ".join(line.text for line in paragraph.lines)
-    if all(_MONOSPACED.search(line.font) for line in paragraph.lines):
-        return BlockType.CODE
-    if _CAPTION.match(text) and len(text) < 600:
-        return BlockType.CAPTION
-    if _is_formula(paragraph):
-        return BlockType.EQUATION
-    return BlockType.LIST if starts_item(text) else BlockType.TEXT
-
-
-def _is_formula(paragraph: Paragraph) -> bool:
-    fonts = [line for line in paragraph.lines if _FORMULA_FONT.search(line.font)]
-    text = " ".join(line.text for line in paragraph.lines)
-    words = re.findall(r"[A-Za-z]{4,}|[\u4e00-\u9fff]{2,}", text)
-    signs = re.search(r"[=+−×·∑∏∫√<>≤≥≈∈→∂^]", text)
-    return len(fonts) * 2 >= len(paragraph.lines) and len(words) <= 3 and signs is not None and "@" not in text

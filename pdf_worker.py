@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from errors import CragError, PdfEmptyError, PdfUnreadableError
-from pdf_page import PageResult, dump_page
+from pdf_page import Announced, PageResult, dump_page
 
 logger = logging.getLogger(__name__)
 
@@ -29,10 +29,11 @@ Reply = dict[str, Any]
 
 def read_pages(
     path: Path, *, document_id: str, password: str, done: Collection[int], max_pages: int, one_by_one: bool = False
-) -> Iterator[PageResult | int]:
+) -> Iterator[PageResult | Announced]:
     """Yield each page not in `done`: the text layer, or OCR where that cannot be used; before OCR its number.
 
-    A damaged file is repaired into a temporary copy first. `one_by_one` also announces every page with a text layer.
+    A damaged file is repaired into a temporary copy first. `one_by_one` announces every page and does not touch those
+    in `done`.
 
     :raises PdfError: the file cannot be read, has no pages, or more than `max_pages`.
     """
@@ -67,17 +68,16 @@ def _read(
     done: Collection[int],
     max_pages: int,
     one_by_one: bool,
-) -> Iterator[PageResult | int]:
-    from pdf_text import WINDOW, read_text_pages
+) -> Iterator[PageResult | Announced]:
+    from pdf_text import read_text_pages
 
     seen = 0
     pages = read_text_pages(
-        source, name=named.name, document_id=document_id, password=password, window=1 if one_by_one else WINDOW
+        source, name=named.name, document_id=document_id, password=password, one_by_one=one_by_one, skip=done
     )
     for page in pages:
-        if isinstance(page, int):
-            if one_by_one and page not in done:
-                yield page
+        if isinstance(page, Announced):
+            yield page
             continue
         seen += 1
         check_length(page.total, name=named.name, limit=max_pages)
@@ -86,7 +86,7 @@ def _read(
         if page.reason in {"no text", "garbled", "unreadable"}:
             from pdf_ocr import read_ocr_page
 
-            yield page.page
+            yield Announced(page.page, page.total)
             yield read_ocr_page(
                 source,
                 page=page.page,
@@ -97,7 +97,7 @@ def _read(
             )
         else:
             yield page
-    if not seen:
+    if not seen and not one_by_one:
         raise PdfEmptyError(f"{named.name} has no pages", hint="check the file", code="pdf_no_pages", file=named.name)
 
 
@@ -159,7 +159,7 @@ def _answers(request: dict[str, Any]) -> Iterator[Reply]:
         one_by_one=request["one_by_one"],
     )
     for page in pages:
-        yield {"start": page} if isinstance(page, int) else {"page": dump_page(page)}
+        yield {"start": page.page, "total": page.total} if isinstance(page, Announced) else {"page": dump_page(page)}
 
 
 def serve(requests: TextIO, replies: TextIO) -> None:

@@ -2,7 +2,7 @@
 
 Run `python -m benchmarks.parsing [--limit N] [--seed S] [--out DIR] [--parts text,scans,…]`. Similarity is
 2·LCS / (a + b) over letters and digits, case folded (1 is the same text in the
-same order). Speeds are wall and CPU seconds; OCR and wall times are pessimistic on a busy machine. Beside our parser the
+same order). Speeds are wall and CPU seconds; OCR and wall times are pessimistic on a busy machine. Beside ours, the
 same pages are read by pypdfium2 and by every rival that happens to be installed (pdfplumber, pymupdf).
 """
 
@@ -47,7 +47,7 @@ ORDER: dict[str, tuple[str, ...]] = {
     "pdfjs_tracemonkey_2col.pdf": (
         "Abstract", "1. Introduction", "Compilers for statically typed", "Each compiled trace covers",
     ),
-    "mineru_demo2.pdf": ("INTRODUCTION", "BACKGROUND", "METHOD"),
+    "mineru_demo2.pdf": ("I. INTRODUCTION", "II. BACKGROUND", "III. METHOD"),
 }  # fmt: skip
 # Headings that a reader sees on the page (file, texts in order).
 HEADINGS: dict[str, tuple[str, ...]] = {
@@ -65,7 +65,7 @@ HEADINGS: dict[str, tuple[str, ...]] = {
         "3、合并现金流量表", "（三） 审计报告",
     ),
     "mineru_demo1.pdf": (
-        "1. Introduction", "2. Methods", "3. Data set", "4. Results", "4.1. Model evaluation", "4.5. Zero flow days",
+        "1. Introduction", "2. Methods", "3. Data sets", "4. Results", "4.1. Model evaluation", "4.5. Zero flow days",
         "5. Discussion", "Acknowledgements", "References",
     ),
 }  # fmt: skip

@@ -20,7 +20,7 @@ def settings_for(tmp_path: Path, url: str, **changes: object) -> Settings:
         data_dir=tmp_path / "data",
         mineru_url=url,
         _env_file=None,
-        **{"pdf_parser": "mineru-server", "mineru_timeout": 2.0, "mineru_concurrency": 4, **changes},
+        **{"pdf_parser": "mineru-server", "mineru_timeout": 20.0, "mineru_concurrency": 4, **changes},
     )
 
 

@@ -155,7 +155,7 @@ def test_page_that_crashes_the_child_is_left_empty_and_the_others_are_read(
     root = pdf_process.ROOT
     (tmp_path / "pdf_worker.py").write_text(
         f"import os, sys\nsys.path.insert(0, {str(root)!r})\nimport pdf_text\nread = pdf_text._read\n"
-        "def _read(page, **rest):\n    if page.page_num == 3:\n        os._exit(7)\n    return read(page, **rest)\n"
+        "def _read(found, **rest):\n    if found[0].page_num in (1, 3):\n        os._exit(7)\n    return read(found, **rest)\n"
         f"pdf_text._read = _read\nimport runpy\nrunpy.run_path({str(root / 'pdf_worker.py')!r}, run_name='__main__')\n",
         encoding="utf-8",
     )
@@ -164,7 +164,7 @@ def test_page_that_crashes_the_child_is_left_empty_and_the_others_are_read(
     pages = list(PdfLoader(settings).pages(path, document_id="d"))
     pdf_process.close_children()
     assert sorted(page.page for page in pages) == [1, 2, 3, 4]
-    assert {page.page: page.reason for page in pages if page.reason} == {3: "pdf_crashed"}
+    assert {page.page: page.reason for page in pages if page.reason} == {1: "pdf_crashed", 3: "pdf_crashed"}
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no memory limit on Windows")
