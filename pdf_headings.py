@@ -37,7 +37,7 @@ _KNOWN = re.compile(
     r"摘\s*要|引\s*言|前\s*言|绪\s*论|目\s*录|结\s*论|总\s*结|参考文献|致\s*谢|附\s*录|概\s*述|简\s*介|背\s*景|术语|释义|小结|讨论|实验|方法)[:：.]?$",
     re.I,
 )
-_AUTHORS = re.compile(r"@|[∗†‡§¶]|[a-z]\d,\d|[a-z]\d(?:,? [A-Z]|$).*[a-z]\d")
+_AUTHORS = re.compile(r"@|https?:|www\.|[∗†‡§¶]|[a-z]\d,\d|[a-z]\d(?:,? [A-Z]|$).*[a-z]\d")
 _LEADERS = re.compile(r"[.．·…]{4,}|(?:[.．·…]\s){4,}")
 _SENTENCE_END = re.compile(r"[.。；;，,、：:！!]$")
 _LETTERS = re.compile(r"[A-Za-z\u4e00-\u9fff]")

@@ -172,7 +172,11 @@ def unusable(page: ParsedPage) -> str:
 
 def _fill(builder: PageBuilder, *, page: ParsedPage) -> None:
     """Add the page's paragraphs, tables and figures to the builder in reading order."""
-    lines = [line for item in page.text_items if (line := _line(item)) is not None]
+    colours: Counter[str | None] = Counter()
+    for item in page.text_items:
+        colours[item.fill_color] += len(item.text)
+    plain = colours.most_common(1)[0][0] if colours else None
+    lines = [line for item in page.text_items if (line := _line(item, plain=plain)) is not None]
     turned = [item for item in page.text_items if _is_turned(item)]
     words = frozenset(word.lower() for line in lines for word in _WORD.findall(line.text))
     found = ruled_tables(_rules(page), lines=lines)
@@ -249,7 +253,8 @@ def _is_turned(item: TextItem) -> bool:
     return abs(item.rotation) > 5 and len(item.text.strip()) > 1
 
 
-def _line(item: TextItem) -> TextLine | None:
+def _line(item: TextItem, *, plain: str | None) -> TextLine | None:
+    """Return an item as a line; one in another colour than most of the page is as good as bold."""
     text = mend(item.text)
     if not text or _is_turned(item) or item.width <= 0 or item.height <= 0:
         return None
@@ -257,7 +262,10 @@ def _line(item: TextItem) -> TextLine | None:
     size = item.font_height or item.font_size or item.height
     if size < 2 or size > 3 * item.height:
         size = item.height
-    return TextLine(text, _box(item), size, bool(_BOLD.search(font)), bool(_SLANTED.search(font)), font)
+    elif size < 0.62 * item.height:  # the size given is that of a superscript at its beginning
+        size = 0.85 * item.height
+    bold = bool(_BOLD.search(font)) or item.fill_color != plain
+    return TextLine(text, _box(item), size, bold, bool(_SLANTED.search(font)), font)
 
 
 def _figures(page: ParsedPage) -> list[Box]:
