@@ -13,7 +13,8 @@ import subprocess
 import sys
 import time
 
-from benchmarks.common import RESULTS_DIR, ROOT
+from benchmarks.common import RESULTS_DIR
+from config import ROOT
 
 SIZES: dict[str, tuple[str, ...]] = {
     "answering": ("--sample", "16"),

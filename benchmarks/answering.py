@@ -189,12 +189,15 @@ def _plain(text: str) -> str:
 
 
 def summarise(rows: Iterable[Row]) -> list[Row]:
-    """Return one row for each system, source and language, the unanswerable questions apart."""
+    """Return one row for each system, source and language (where there are several), the unanswerable ones apart."""
     groups: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
+    languages: dict[str, set[str]] = defaultdict(set)
     for row in rows:
         for source in (row["source"], "all"):
+            languages[source].add(row["lang"])
             for language in (row["lang"], "all"):
                 groups[source, language, row["system"]].append(row)
+    groups = {key: group for key, group in groups.items() if key[1] == "all" or len(languages[key[0]]) > 1}
     order = {CRAG: 0, PLAIN: 1, SENTENCE: 2}
     found = sorted(groups.items(), key=lambda item: (item[0][0] == "all", *item[0][:2], order.get(item[0][2], 3)))
     plain = {key[:2]: quantile([row["seconds"] for row in group], q=0.5) for key, group in found if key[2] == PLAIN}

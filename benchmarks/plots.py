@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.common import RESULTS_DIR, ROOT
+from benchmarks.common import RESULTS_DIR
+from config import ROOT
 
 IMAGES_DIR = ROOT / "docs" / "images"
 DEFAULTS = {"k": 10, "strip width": 220}

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from benchmarks.common import RESULTS_DIR, ROOT
+from benchmarks.common import RESULTS_DIR
+from config import ROOT
 
 _QUOTE = re.compile(r"<!-- figure: (?P<name>[^\n]*?) -->(?P<shown>[^<\n]*)<!-- /figure -->")
 _NUMBER = re.compile(r"-?\d+(?:,\d{3})*(?:\.(?P<decimals>\d+))?")

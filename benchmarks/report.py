@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks.common import RESULTS_DIR, ROOT
+from benchmarks.common import RESULTS_DIR
+from config import ROOT
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 HEAD = """# Benchmarks

@@ -13,8 +13,9 @@ from benchmarks import __main__ as command
 from benchmarks import errors, plots, quotes, report, rgb
 from benchmarks.answering import answered, chosen, kind_of_error, summarise
 from benchmarks.baselines import BestSentences, RankOrder, WholeDocuments, bm25_scores, passage_document
-from benchmarks.common import RESULTS_DIR, ROOT, Options, figures, rate, table
+from benchmarks.common import RESULTS_DIR, Options, figures, rate, table
 from benchmarks.strip_variants import fixed_words, sentence_groups
+from config import ROOT
 from schema import Thresholds
 
 LIMITS = Thresholds(0.5, -0.5, -0.5)
@@ -127,11 +128,14 @@ def test_errors_are_named_by_the_first_stage_that_failed(changes: dict[str, Any]
 
 def test_the_summary_keeps_the_unanswerable_apart() -> None:
     rows = [row(), row(refused=True, contains=False), row(answerable=False, refused=True), row(system="plain RAG")]
+    rows += [row(lang="zh", source=source) for source in ("handwritten", "OHR-Bench")]
     summary = {(line["source"], line["lang"], line["system"]): line for line in summarise(rows)}
     crag = summary["handwritten", "en", "CRAG"]
     assert (crag["n"], crag["n unanswerable"]) == (2, 1)
     assert (crag["answer string"], crag["false refusals"], crag["refused"]) == (0.5, 0.5, 1.0)
     assert crag["time ×"] == 1.0
+    assert ("OHR-Bench", "all", "CRAG") in summary
+    assert ("OHR-Bench", "zh", "CRAG") not in summary
 
 
 def test_the_sample_is_seeded_and_spares_the_handwritten_questions() -> None:
