@@ -70,7 +70,7 @@ class Settings(BaseSettings):
     max_pages: int = Field(5000, ge=1)
 
     # Chunking and retrieval
-    chunk_size: int = Field(900, ge=100, le=8000, description="characters; a Chinese character counts as two")
+    chunk_size: int = Field(900, ge=100, le=8000, description="letters; a Chinese character counts as two and a half")
     chunk_overlap: int = Field(0, ge=0, le=2000)
     retrieve_k: int = Field(10, ge=1, le=100)
     dense_weight: float = Field(1.0, ge=0)

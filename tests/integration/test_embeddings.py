@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from config import load_settings
-from embeddings import EMBEDDER_DIR, EmbeddedEmbedder, build_embedder
+from embeddings import EMBEDDER_DIR, EmbeddedEmbedder, build_embedder, chinese_share
 from errors import ModelError
 
 
@@ -55,6 +55,38 @@ def test_a_question_is_nearest_to_what_answers_it_in_both_languages(
     }
     scores = embedder.embed_queries([question]) @ embedder.embed_passages(passages[language]).T
     assert int(scores[0].argmax()) == right
+
+
+@pytest.mark.parametrize(
+    ("question", "right", "wrong"),
+    [
+        (
+            "How long may annual leave be carried over?",
+            "未休完的年假可以结转至次年三月底。",
+            [
+                "The pump must be switched off before cleaning.",
+                "Visitors sign in at the front desk.",
+                "Tickets cost 5 USD.",
+            ],
+        ),
+        (
+            "水泵多久需要检修一次？",
+            "The pump is to be inspected every six months.",
+            ["员工每年享有十五天年假。", "访客须在前台登记。", "门票五元一张，儿童免费。"],
+        ),
+    ],
+)
+def test_the_right_text_in_the_other_language_beats_wrong_ones_in_the_question_s_own(
+    embedder: EmbeddedEmbedder, question: str, right: str, wrong: list[str]
+) -> None:
+    scores = embedder.embed_queries([question]) @ embedder.embed_passages([right, *wrong]).T
+    assert int(scores[0].argmax()) == 0
+
+
+def test_the_share_of_chinese_counts_a_character_like_a_word() -> None:
+    assert chinese_share("水泵") == 1.0
+    assert chinese_share("two words 两字") == 0.5
+    assert chinese_share("1, 2, 3") == 0.5
 
 
 def test_a_text_has_the_same_vector_alone_and_among_others(embedder: EmbeddedEmbedder) -> None:
@@ -123,6 +155,7 @@ def test_a_damaged_model_is_named_with_what_to_do(tmp_path: Path, damage: str) -
     folder.mkdir()
     shutil.copy(EMBEDDER_DIR / "model.json", folder)
     shutil.copy(EMBEDDER_DIR / "tokenizer.json", folder)
+    shutil.copy(EMBEDDER_DIR / "language_shifts.json", folder)
     (folder / "model.onnx").write_bytes(b"not a model")
     if damage == "missing":
         (folder / "model.onnx").unlink()
