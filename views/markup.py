@@ -81,7 +81,7 @@ def _tables_apart(text: str) -> str:
         lines.append(found["row"] if found else line)
         if found and found["rest"].strip():
             lines += ["", found["rest"].strip()]
-        inside = bool(found) and not found["rest"].strip()
+        inside = found is not None and not found["rest"].strip()
     return "\n".join(lines)
 
 
