@@ -1,12 +1,13 @@
 """A second local collection as the web: a folder of PDFs, text and Markdown, for when there is no web to search.
 
-Nothing leaves this machine. The index lies in the data folder; each search brings it up to date first, file by
-file, so that a large folder is indexed over several searches rather than holding one up.
+Nothing leaves this machine. The index lies in the data folder; each search spends a few seconds to bring it up to
+date, file by file, so that a large folder is indexed over several searches rather than holding one up.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -27,6 +28,8 @@ SCHEME = "library"
 INDEX_FILE = "web_library.sqlite3"
 FRESH_SECONDS = 5.0
 """How long the folder is not looked through again."""
+REFRESH_SECONDS = 3.0
+"""How long one search may spend on new files before it uses what is there; one file is always read."""
 SUFFIXES = frozenset({".pdf", ".txt", ".md"})
 
 logger = logging.getLogger(__name__)
@@ -51,15 +54,15 @@ class LibraryProvider:
         :raises ProviderUnavailableError: the folder is not there, or the index cannot be used.
         """
         try:
-            self.refresh()
+            self.refresh(seconds=REFRESH_SECONDS)
             with closing(self._connect()) as connection:
                 found = find_passages(connection, query, limit=limit)
         except (OSError, sqlite3.Error) as error:
             raise ProviderUnavailableError(f"library: {error}", name=self.name) from error
         return [_result(passage) for passage in found]
 
-    def refresh(self) -> int:
-        """Bring the index up to date and return the number of files that were read.
+    def refresh(self, *, seconds: float = math.inf) -> int:
+        """Bring the index up to date, for about `seconds` at most, and return the number of files that were read.
 
         While another thread is at it, the index is used as it is. A file that cannot be read is logged and left out.
 
@@ -71,25 +74,34 @@ class LibraryProvider:
             return 0
         try:
             with closing(self._connect()) as connection:
-                read = self._refresh(connection)
-            self._fresh_until = time.monotonic() + FRESH_SECONDS
-            return read
+                return self._refresh(connection, deadline=time.monotonic() + seconds)
         finally:
             self._lock.release()
 
-    def _refresh(self, connection: sqlite3.Connection) -> int:
+    def _refresh(self, connection: sqlite3.Connection, *, deadline: float) -> int:
         present = {path.relative_to(self._folder).as_posix(): _state(path) for path in _files(self._folder)}
         known = dict(connection.execute("SELECT source, state FROM files"))
-        changed = [source for source, state in present.items() if known.get(source) != state]
-        for source in sorted({*changed, *(source for source in known if source not in present)}):
-            passages = list(self._passages(source)) if source in present else []
-            with connection:
-                connection.execute(f"DELETE FROM {TABLE} WHERE source = ?", (source,))  # noqa: S608
-                connection.execute("DELETE FROM files WHERE source = ?", (source,))
-                add_passages(connection, passages=passages)
-                if source in present:
-                    connection.execute("INSERT INTO files VALUES (?, ?)", (source, present[source]))
-        return len(changed)
+        for source in known.keys() - present.keys():
+            self._replace(connection, source=source, state="")
+        read = 0
+        for source, state in present.items():
+            if known.get(source) != state:
+                if read and time.monotonic() >= deadline:
+                    return read
+                self._replace(connection, source=source, state=state)
+                read += 1
+        self._fresh_until = time.monotonic() + FRESH_SECONDS
+        return read
+
+    def _replace(self, connection: sqlite3.Connection, *, source: str, state: str) -> None:
+        """Put the file's passages in place of those known; without a state the file is gone."""
+        passages = list(self._passages(source)) if state else []
+        with connection:
+            connection.execute(f"DELETE FROM {TABLE} WHERE source = ?", (source,))  # noqa: S608
+            connection.execute("DELETE FROM files WHERE source = ?", (source,))
+            add_passages(connection, passages=passages)
+            if state:
+                connection.execute("INSERT INTO files VALUES (?, ?)", (source, state))
 
     def _passages(self, source: str) -> Iterator[Passage]:
         path = self._folder / source

@@ -36,6 +36,7 @@ from embeddings import Embedder, build_embedder
 from knowledge_base import KnowledgeBase
 from schema import FULL_PAGE, Answer, Answered, Block, BlockParser, BlockType, Chunk, SearchMode
 from web_index import Passage, add_passages, create_index, find_ranked
+from web_library import LibraryProvider
 
 Row = dict[str, Any]
 
@@ -64,6 +65,7 @@ def main() -> None:
     settings = load_settings(
         data_dir=work, trace=False, web_search="auto", web_providers=("library",), web_library_dir=work / "web"
     )
+    LibraryProvider(settings, folder=work / "web").refresh()
     embedder = build_embedder(settings)
     inside = MemoryStore(as_chunks(passages, settings=settings), embedder=embedder, cache=work)
     stores = {row["pid"]: row["store"] for row in passages}

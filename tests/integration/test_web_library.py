@@ -19,6 +19,7 @@ from web_library import LibraryProvider
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(web_library, "FRESH_SECONDS", 0.0)
+    monkeypatch.setattr(web_library, "REFRESH_SECONDS", 60.0)
     folder = tmp_path / "web 资料"
     (folder / "sub").mkdir(parents=True)
     (folder / "towers.md").write_text(
@@ -71,6 +72,15 @@ def test_only_what_changed_is_read_again(library: LibraryProvider, folder: Path)
     assert len(library.find("campanile", language="en", limit=3)) == 1
     path.unlink()
     assert library.find("campanile", language="en", limit=3) == []
+
+
+def test_large_folder_is_indexed_over_several_searches(
+    library: LibraryProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(web_library, "REFRESH_SECONDS", 0.0)
+    assert len(library.find("lighthouse 长城", language="zh", limit=3)) == 1
+    assert len(library.find("lighthouse 长城", language="zh", limit=3)) == 2
+    assert library.refresh() == 0
 
 
 def test_index_outlives_the_process_and_not_the_folder(library: LibraryProvider, folder: Path, tmp_path: Path) -> None:
