@@ -5,17 +5,15 @@ Reads the evaluation pack named by `CRAG_BENCH_DATA`; only the CC-BY-SA parts ar
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
-import os
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
+
+from benchmarks.labelled import contains, held_out_documents, read_lines
 
 LICENSED = frozenset({"xquad", "nq-open-oracle", "cmrc2018-dev", "cmrc2018-trial"})
 STOP_WORDS = frozenset(
@@ -23,29 +21,6 @@ STOP_WORDS = frozenset(
     "why that this it its by with from as has have had his her their s many much".split()
 )
 SHORTEST_SENTENCE = {"zh": 12, "en": 25}
-
-
-def data_folder() -> Path:
-    """Where the evaluation pack lies."""
-    return Path(os.environ.get("CRAG_BENCH_DATA", "../shared/data"))
-
-
-def read_lines(name: str) -> Iterator[dict[str, Any]]:
-    """Objects of one JSONL file of the pack."""
-    with (data_folder() / name).open(encoding="utf-8") as lines:
-        for line in lines:
-            yield json.loads(line)
-
-
-def folded(text: str) -> str:
-    """Text without case, width and white space, for comparing answers."""
-    return re.sub(r"\s", "", unicodedata.normalize("NFKC", text).lower())
-
-
-def contains(answers: Sequence[str], text: str) -> bool:
-    """Whether any of the answers occurs in the text."""
-    whole = folded(text)
-    return any(folded(answer) in whole for answer in answers if answer.strip())
 
 
 def is_chinese(text: str) -> bool:
@@ -147,11 +122,6 @@ class Corpus:
     held_out_documents: frozenset[str]
 
 
-def is_held_out(document: str) -> bool:
-    """One document in ten, by hash, is never trained on."""
-    return int(hashlib.md5(document.encode(), usedforsecurity=False).hexdigest(), 16) % 10 == 0
-
-
 def load_corpus() -> Corpus:
     """Licensed passages and questions of both languages."""
     passages: dict[str, Passage] = {}
@@ -173,12 +143,8 @@ def load_corpus() -> Corpus:
             for row in read_lines(f"qa/questions_{language}.jsonl")
             if row["source"] in LICENSED and row["gold_pids"] and row["gold_pids"][0] in passages
         ]
-    documents = {passage.document for passage in passages.values()}
-    parallel = sorted(document for document in documents if document.startswith("xquad"))[::9][:3]
-    held_out = frozenset(document for document in documents if is_held_out(document)) | frozenset(parallel)
-    return Corpus(
-        passages=passages, questions=_with_neighbours(rows, passages, held_out), held_out_documents=held_out
-    )
+    held_out = held_out_documents(passage.document for passage in passages.values())
+    return Corpus(passages=passages, questions=_with_neighbours(rows, passages, held_out), held_out_documents=held_out)
 
 
 def _with_neighbours(

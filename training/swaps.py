@@ -19,40 +19,53 @@ TITLED = re.compile(r"《[^》]{1,20}》|“[^”]{1,12}”")
 
 OPPOSITES = (
     "first/last largest/smallest before/after north/south east/west northern/southern eastern/western "
-    "increase/decrease increased/decreased highest/lowest most/least older/younger oldest/youngest longest/shortest "
-    "winner/loser won/lost early/late male/female best/worst begin/end began/ended start/finish always/never up/down "
-    "higher/lower larger/smaller more/less upper/lower major/minor same/different public/private include/exclude "
-    "allowed/forbidden support/oppose supported/opposed king/queen father/mother brother/sister son/daughter "
-    "husband/wife modern/ancient old/new earliest/latest import/export imported/exported domestic/foreign open/closed "
-    "success/failure strength/weakness advantage/disadvantage minimum/maximum internal/external inside/outside "
-    "positive/negative rich/poor winter/summer arrive/leave arrived/left raised/lowered accepted/rejected left/right"
+    "increase/decrease increased/decreased highest/lowest most/least older/younger oldest/youngest "
+    "longest/shortest winner/loser won/lost early/late male/female best/worst begin/end began/ended "
+    "start/finish always/never up/down higher/lower larger/smaller more/less upper/lower major/minor "
+    "same/different public/private include/exclude allowed/forbidden support/oppose supported/opposed "
+    "king/queen father/mother brother/sister son/daughter husband/wife modern/ancient old/new "
+    "earliest/latest import/export imported/exported domestic/foreign open/closed success/failure "
+    "strength/weakness advantage/disadvantage minimum/maximum internal/external inside/outside "
+    "positive/negative rich/poor winter/summer arrive/leave arrived/left raised/lowered accepted/rejected "
+    "left/right"
 ).split()
 RELATIONS = (
     "born/died/married/buried/educated wrote/directed/produced/published/translated/reviewed "
-    "founded/acquired/closed/renamed/sold invented/discovered/patented/banned built/destroyed/restored/designed/sold "
-    "capital/population/area/currency/climate/language released/recorded/announced/cancelled "
-    "played/wrote/directed/voiced sang/wrote/produced height/weight/width/depth/age/speed "
-    "author/editor/publisher/translator president/treasurer/secretary/founder/governor "
-    "married/divorced/met/employed win/lose/host/sponsor cost/weigh/measure name/nickname/address/age "
-    "cause/cure/symptom/cost river/lake/mountain/forest city/province/village/county revenue/profit/cost/tax "
-    "studied/taught/graduated attack/defend/visit conquered/visited/fled/sold visited/left/founded used/banned/sold"
+    "founded/acquired/closed/renamed/sold invented/discovered/patented/banned "
+    "built/destroyed/restored/designed/sold capital/population/area/currency/climate/language "
+    "released/recorded/announced/cancelled played/wrote/directed/voiced sang/wrote/produced "
+    "height/weight/width/depth/age/speed author/editor/publisher/translator "
+    "president/treasurer/secretary/founder/governor married/divorced/met/employed win/lose/host/sponsor "
+    "cost/weigh/measure name/nickname/address/age cause/cure/symptom/cost river/lake/mountain/forest "
+    "city/province/village/county revenue/profit/cost/tax studied/taught/graduated attack/defend/visit "
+    "conquered/visited/fled/sold visited/left/founded used/banned/sold"
 ).split()
 OPPOSITES_ZH = (
-    "最大/最小 最高/最低 最早/最晚 第一/第二 第一/最后 以前/以后 之前/之后 东部/西部 南部/北部 出生/去世 开始/结束 增加/减少 "
-    "父亲/母亲 男性/女性 上游/下游 前身/后身 国内/国外 优点/缺点 进口/出口 丈夫/妻子 哥哥/弟弟 儿子/女儿 成功/失败 胜利/失利 "
-    "支持/反对 公立/私立 古代/现代 冬季/夏季 上升/下降 内部/外部 多数/少数 最多/最少 最长/最短 左/右 东/西 南/北"
+    "最大/最小 最高/最低 最早/最晚 第一/第二 第一/最后 以前/以后 之前/之后 东部/西部 南部/北部 出生/去世 "
+    "开始/结束 增加/减少 父亲/母亲 男性/女性 上游/下游 前身/后身 国内/国外 优点/缺点 进口/出口 丈夫/妻子 "
+    "哥哥/弟弟 儿子/女儿 成功/失败 胜利/失利 支持/反对 公立/私立 古代/现代 冬季/夏季 上升/下降 内部/外部 "
+    "多数/少数 最多/最少 最长/最短 左/右 东/西 南/北"
 ).split()
 RELATIONS_ZH = (
-    "位于/始建于/改名为 出生/毕业/任职/定居 创办/收购/关闭 导演/主演/编剧/配音/作曲 作者/译者/主编/出版社 首都/人口/面积/货币/气候 "
-    "发明/发现/禁止 建成/拆除/重建/改名 发行/录制/取消 毕业于/任教于 主唱/作词/作曲 校长/创始人/董事长/秘书长 总部/分部 原因/后果/费用 "
-    "高度/重量/宽度/深度/年龄 面积/人口/海拔 播出/停播/重播 成立/解散/改组 长度/宽度/速度 属于/毗邻/来自 冠军/亚军/季军 "
-    "分布/繁殖 颜色/形状/大小 成员/对手 爵位/封号/谥号 体长/体重/寿命 学名/俗名/别名 收入/利润/成本/税额"
+    "位于/始建于/改名为 出生/毕业/任职/定居 创办/收购/关闭 导演/主演/编剧/配音/作曲 作者/译者/主编/出版社 "
+    "首都/人口/面积/货币/气候 发明/发现/禁止 建成/拆除/重建/改名 发行/录制/取消 毕业于/任教于 主唱/作词/作曲 "
+    "校长/创始人/董事长/秘书长 总部/分部 原因/后果/费用 高度/重量/宽度/深度/年龄 面积/人口/海拔 "
+    "播出/停播/重播 成立/解散/改组 长度/宽度/速度 属于/毗邻/来自 冠军/亚军/季军 分布/繁殖 颜色/形状/大小 "
+    "成员/对手 爵位/封号/谥号 体长/体重/寿命 学名/俗名/别名 收入/利润/成本/税额"
 ).split()
 NEGATIONS = (
     ("is", "isn't"), ("are", "aren't"), ("was", "wasn't"), ("were", "weren't"), ("did", "didn't"),
     ("does", "doesn't"), ("do", "don't"), ("can", "cannot"), ("could", "couldn't"), ("has", "hasn't"),
 )  # fmt: skip
-NEGATIONS_ZH = (("是", "不是"), ("能", "不能"), ("可以", "不可以"), ("属于", "不属于"), ("会", "不会"), ("包括", "不包括"))
+RARE_NEGATION = 0.25
+NEGATIONS_ZH = (
+    ("是", "不是"),
+    ("能", "不能"),
+    ("可以", "不可以"),
+    ("属于", "不属于"),
+    ("会", "不会"),
+    ("包括", "不包括"),
+)
 
 
 def _replaced(text: str, old: str, new: str, *, word: bool) -> str:
@@ -144,11 +157,13 @@ def swap(
         ("name", 1.5, _other_names(question, near_names, far_names, chance)),
         ("opposite", 1.0, _from_groups(question, OPPOSITES_ZH if chinese else OPPOSITES, chance)),
         ("relation", 1.0, _from_groups(question, RELATIONS_ZH if chinese else RELATIONS, chance)),
-        ("word", 0.9, [] if chinese else _other_words(question, words, chance)),
+        ("word", 0.6, [] if chinese else _other_words(question, words, chance)),
         ("negation", 0.25, _negated(question, chance)),
     ]
     possible = [(kind, weight, found) for kind, weight, found in options if found]
     if not possible:
+        return None
+    if len(possible) == 1 and possible[0][0] == "negation" and chance.random() > RARE_NEGATION:
         return None
     kind, _, found = chance.choices(possible, [weight for _, weight, _ in possible])[0]
     changed = chance.choice(found)

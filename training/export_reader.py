@@ -1,0 +1,97 @@
+"""Reader weights to the shipped model: int8 ONNX, tokenizer, reader.json and SHA256SUMS.
+
+    PYTHONPATH=. python training/export_reader.py --weights runs/reader.safetensors --tokenizer tokenizer.json \\
+        --out models/reader
+
+`reduce_range` keeps 7-bit weights, because AVX2 kernels add pairs of 8-bit products in saturating 16-bit registers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import shutil
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import torch
+from onnxruntime.quantization import QuantType, quantize_dynamic
+from reader_model import EncoderLayer, Reader, load_weights
+
+INPUTS = ("input_ids", "attention_mask", "passage_mask")
+OUTPUTS = ("relevance", "start", "end")
+
+
+def example() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Two short pairs, one padded."""
+    return (
+        torch.tensor([[0, 50, 60, 2, 2, 700, 801, 900, 2], [0, 50, 61, 2, 2, 700, 801, 2, 1]]),
+        torch.tensor([[1] * 9, [1] * 8 + [0]]),
+        torch.tensor([[0] * 5 + [1] * 3 + [0], [0] * 5 + [1] * 2 + [0] * 2]),
+    )
+
+
+def export(reader: Reader, *, path: Path) -> None:
+    """Write the float32 graph."""
+    reader.eval()
+    for layer in reader.layers:
+        assert isinstance(layer, EncoderLayer)
+        layer.exporting = True
+    axes = {name: {0: "batch", 1: "tokens"} for name in (*INPUTS, "start", "end")}
+    axes["relevance"] = {0: "batch"}
+    torch.onnx.export(
+        reader,
+        example(),
+        str(path),
+        input_names=list(INPUTS),
+        output_names=list(OUTPUTS),
+        dynamic_axes=axes,
+        opset_version=17,
+        dynamo=False,
+    )
+
+
+def difference(reader: Reader, *, path: Path) -> float:
+    """Largest difference of the relevance logit between torch and an ONNX file, on the example."""
+    feed = {name: tensor.numpy() for name, tensor in zip(INPUTS, example(), strict=True)}
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    with torch.inference_mode():
+        expected = reader(*example())[0].numpy()
+    return float(np.abs(session.run(["relevance"], feed)[0] - expected).max())
+
+
+def write_model(*, weights: Path, tokenizer: Path, out: Path) -> dict[str, object]:
+    """Everything that `reader.py` loads, in one folder."""
+    out.mkdir(parents=True, exist_ok=True)
+    reader = load_weights(weights)
+    target = out / "reader.int8.onnx"
+    with tempfile.TemporaryDirectory() as folder:
+        plain = Path(folder) / "reader.onnx"
+        export(reader, path=plain)
+        onnx.checker.check_model(str(plain))
+        quantize_dynamic(plain, target, weight_type=QuantType.QInt8, per_channel=True, reduce_range=True)
+        report = {"float32": difference(reader, path=plain), "int8": difference(reader, path=target)}
+    shutil.copyfile(tokenizer, out / "tokenizer.json")
+    names = ["reader.int8.onnx", "tokenizer.json"]
+    sums = {name: hashlib.sha256((out / name).read_bytes()).hexdigest() for name in names}
+    (out / "SHA256SUMS").write_text("".join(f"{value}  {name}\n" for name, value in sums.items()), encoding="utf-8")
+    return {"megabytes": round(target.stat().st_size / 1e6, 1), "difference": report, "sha256": sums}
+
+
+def main() -> None:
+    """Parse the command line and export."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--weights", type=Path, required=True)
+    parser.add_argument("--tokenizer", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    arguments = parser.parse_args()
+    report = write_model(weights=arguments.weights, tokenizer=arguments.tokenizer, out=arguments.out)
+    print(json.dumps(report, indent=1))
+
+
+if __name__ == "__main__":
+    main()
