@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from pdf_lines import TextLine, joint, merge_row, rows
+from pdf_lines import TextLine, joint, merge_row, rows, width_of
 from pdf_tables import Cell, Row, Table, tidy
 from schema import Box
 
 _NEAR = 3.0
 """Points within which rules count as one, and as touching."""
+_PROSE = 700
+"""Widths of characters from which a cell holds running text."""
 
 
 @dataclass(slots=True)
@@ -22,7 +24,10 @@ class _Rules:
 
 
 def ruled_tables(rules: Iterable[Box], *, lines: Sequence[TextLine]) -> list[tuple[Table, list[TextLine]]]:
-    """Return each ruled table with the lines that its cells hold; `rules` run straight across or down."""
+    """Return each ruled table with the lines that its cells hold; `rules` run straight across or down.
+
+    A table ends above the first row with a cell of running text: frames around prose are no table.
+    """
     found = []
     for group in _groups(list(rules)):
         xs = _positions([rule[0] for rule in group.down])
@@ -30,10 +35,46 @@ def ruled_tables(rules: Iterable[Box], *, lines: Sequence[TextLine]) -> list[tup
         if len(xs) < 3 or len(ys) < 3 or len(xs) > 60 or len(ys) > 300:
             continue
         held = [line for line in lines if line.insert is None and _inside(line, xs=xs, ys=ys)]
-        table = tidy(_read(group, xs=xs, ys=ys, lines=held))
+        pieces = [piece for line in held for piece in _at_walls(line, walls=group.down)]
+        whole = _read(group, xs=xs, ys=ys, lines=pieces)
+        prose = next((index for index, row in enumerate(whole.rows) if _has_prose(row)), len(whole.rows))
+        table = tidy(Table(whole.rows[:prose], whole.width, min(whole.heads, max(prose, 1)))) if prose > 1 else None
         if table is not None:
-            found.append((table, held))
+            found.append((table, [line for line in held if (line.box[1] + line.box[3]) / 2 < ys[prose]]))
     return found
+
+
+def _has_prose(row: Row) -> bool:
+    return any(width_of(cell.text) > _PROSE for cell in row.cells.values())
+
+
+def _at_walls(line: TextLine, *, walls: Sequence[Box]) -> list[TextLine]:
+    """Cut a line that runs on through the rule between two cells, where its characters should be by their widths."""
+    middle = (line.box[1] + line.box[3]) / 2
+    margin = 0.6 * line.size
+    cuts = _positions(
+        wall[0]
+        for wall in walls
+        if wall[1] - 1 <= middle <= wall[3] + 1 and line.box[0] + margin < wall[0] < line.box[2] - margin
+    )
+    if not cuts:
+        return [line]
+    pieces: list[TextLine] = []
+    step = (line.box[2] - line.box[0]) / max(width_of(line.text), 1)
+    start, left = 0, line.box[0]
+    for cut in cuts:
+        end = start
+        while end < len(line.text) and left + step * width_of(line.text[start : end + 1]) <= cut + 0.3 * line.size:
+            end += 1
+        spaces = [
+            place for place in range(max(start, end - 3), min(len(line.text), end + 4)) if line.text[place] == " "
+        ]
+        if spaces:
+            end = min(spaces, key=lambda place: abs(place - end))
+        pieces.append(replace(line, text=line.text[start:end].strip(), box=(left, line.box[1], cut - 0.5, line.box[3])))
+        start, left = end, cut + 0.5
+    pieces.append(replace(line, text=line.text[start:].strip(), box=(left, line.box[1], line.box[2], line.box[3])))
+    return [piece for piece in pieces if piece.text]
 
 
 def _groups(rules: Sequence[Box]) -> list[_Rules]:

@@ -81,6 +81,28 @@ def test_ruled_table_takes_its_lines_and_leaves_the_others() -> None:
     assert "outside" not in {line.text for line in held}
 
 
+def test_line_that_runs_through_a_rule_is_cut_there() -> None:
+    both = TextLine("左边的字右边的字", (12, 32, 92, 42), 10.0)
+    lines = [word("Head", x=12, y=12), word("Value", x=62, y=12), both]
+    ((found, held),) = ruled_tables(grid_rules((10, 52, 110), (10, 28, 60)), lines=lines)
+    assert [cell.text for cell in found.rows[1].cells.values()] == ["左边的字", "右边的字"]
+    assert both in held
+
+
+def test_table_ends_above_boxes_of_running_text() -> None:
+    prose = [word("many words of prose here", x=12, y=70 + 12 * n) for n in range(40)]
+    lines = [
+        word("Head", x=12, y=12),
+        word("Value", x=162, y=12),
+        word("a", x=12, y=35),
+        word("7", x=162, y=35),
+        *prose,
+    ]
+    ((found, held),) = ruled_tables(grid_rules((10, 160, 310), (10, 28, 60, 600)), lines=lines)
+    assert len(found.rows) == 2
+    assert not set(map(id, held)) & set(map(id, prose))
+
+
 def test_frame_around_running_text_is_no_table() -> None:
     lines = [word("A note in a frame", x=12, y=12)]
     assert ruled_tables(grid_rules((10, 110), (10, 60)), lines=lines) == []
