@@ -200,7 +200,7 @@ def test_rgb_mixes_noise_as_the_paper_does() -> None:
 
 
 def test_the_error_browser_counts_kinds_and_shows_a_case() -> None:
-    cases = [
+    cases: list[dict[str, Any]] = [
         {"id": "1", "wrong": "gold page not cited", "question": "q?", "expected": ["x"], "gold": [["f.pdf", 2]],
          "documents": [["f.pdf", 2, 0.4]], "strips": [["f.pdf", 2, -0.7, False, "the strip"]], "answer": "long " * 200},
         {"id": "2", "wrong": ""},
