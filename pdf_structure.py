@@ -168,6 +168,9 @@ def _join_titles(elements: Sequence[Element]) -> list[Element]:
             before = last.block
             close = 0 <= block.bbox[1] - before.bbox[3] < 0.02 and block.page == before.page
             alike = before.type is BlockType.TITLE and abs(last.size - element.size) < 0.3 and last.bold == element.bold
+            wrapped = before.lines[-1].bbox[2] > last.right - 0.2 if before.lines else True
+            centred = abs(sum(before.bbox[::2]) - sum(block.bbox[::2])) < 0.04
+            alike = alike and (wrapped or centred) and before.text.isupper() == block.text.isupper()
             if close and alike and not numbering(block.text) and width_of(before.text) + width_of(block.text) < 160:
                 joined[-1] = _merge(last, element, kind=BlockType.TITLE)
                 continue

@@ -64,7 +64,7 @@ def read_text_pages(
 ) -> Iterator[PageResult | Announced]:
     """Yield the pages in windows; or `one_by_one`, each announced before, without touching those to `skip`.
 
-    `reason` of a page says why its text cannot be used: "no text", "garbled", "unreadable"; "blank" has nothing.
+    `reason` of a page says why its text cannot be used: "no_text", "garbled", "unreadable"; "blank" has nothing.
 
     :raises PdfEncryptedError: a password is needed, or the one given is wrong.
     :raises PdfUnreadableError: the file is damaged beyond what PDFium repairs.
@@ -150,16 +150,16 @@ def _read(found: tuple[ParsedPage, int], *, document_id: str, total: int) -> Pag
 
 
 def unusable(page: ParsedPage) -> str:
-    """Return why the text layer of a page cannot be used: "blank", "no text", "garbled", or "" when it can."""
+    """Return why the text layer of a page cannot be used: "blank", "no_text", "garbled", or "" when it can."""
     text = "".join(item.text for item in page.text_items)
     letters = len(_LETTER.findall(text))
     drawn = page.complexity
     pictured = drawn is not None and (drawn.full_page_image or drawn.image_block_count > 0 or drawn.image_coverage > 0)
     if letters == 0:
         outlined = drawn is not None and (drawn.uncovered_vector_area or 0) > 0
-        return "no text" if pictured or outlined else "blank"
+        return "no_text" if pictured or outlined else "blank"
     if drawn is not None and drawn.full_page_image and letters < 40:
-        return "no text"
+        return "no_text"
     bad = len(_GARBLED.findall(mend(text)))
     odd = sum(len(item.text) for item in page.text_items if item.font_is_buggy)
     signs = len(_SIGN.findall(text))

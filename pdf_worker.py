@@ -83,7 +83,7 @@ def _read(
         check_length(page.total, name=named.name, limit=max_pages)
         if page.page in done:
             continue
-        if page.reason in {"no text", "garbled", "unreadable"}:
+        if page.reason in {"no_text", "garbled", "unreadable"}:
             from pdf_ocr import read_ocr_page
 
             yield Announced(page.page, page.total)

@@ -161,7 +161,7 @@ def scans(data: Path, options: Options) -> list[dict[str, Any]]:
             page=int(row["page"]),
             total=1,
             document_id="bench",
-            reason="no text",
+            reason="no_text",
         )
         found.append(
             {
@@ -185,7 +185,7 @@ def images(data: Path, options: Options) -> list[dict[str, Any]]:
     for row in sample(list(read_jsonl(data / "parser" / "omnidoc" / "gt.jsonl")), options):
         used = time.process_time()
         with Image.open(data / "parser" / "omnidoc" / row["image"]) as opened:
-            page = read_picture(opened.convert("RGB"), document_id="bench", page=1, total=1, reason="no text")
+            page = read_picture(opened.convert("RGB"), document_id="bench", page=1, total=1, reason="no_text")
         found.append(
             {
                 "image": row["image"],

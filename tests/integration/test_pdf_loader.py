@@ -183,7 +183,7 @@ def test_scan_is_read_by_ocr_also_upside_down(tmp_path: Path, settings: Settings
         path = made.scanned_pdf(tmp_path / f"scan{turn}.pdf", source=sample, page=2, turn=turn)
         parsed = parse_pdf(path, settings=settings)
         assert parsed.ocr_pages == 1
-        assert parsed.reasons[0][1] == "no text"
+        assert parsed.reasons[0][1] == "no_text"
         text = "".join(block.text for block in parsed.blocks)
         assert "校准过程持续4分钟" in text.replace(" ", "")
         block = next(block for block in parsed.blocks if "2.1" in block.text)
