@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Protocol
 
@@ -23,6 +23,7 @@ RANK_CONSTANT = 5
 """k of reciprocal rank fusion."""
 NEAR_EQUAL = 0.92
 """Share of common search terms (Jaccard) from which chunks with the same figures and negations are one paragraph."""
+_LOADED_AT_ONCE = 16
 
 _HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _TERM = re.compile(rf"[{_HAN}]+|[^\W_{_HAN}]+(?:[.,][0-9]+)*")
@@ -49,7 +50,7 @@ class Store(Protocol):
         ...
 
     def chunks(self, chunk_ids: Sequence[str], *, files: Collection[str] = ()) -> dict[str, Chunk]:
-        """Chunks by id; ids that are gone are left out."""
+        """Chunks by id in the order asked; ids that are gone are left out."""
         ...
 
     def file_names(self, document_id: str) -> tuple[str, ...]:
@@ -80,16 +81,20 @@ class HybridRetriever:
         if self._weights[BM25]:
             found[BM25] = self._store.lexical(search_terms(question), limit=pool, files=files)
         order = fuse({name: [key for key, _ in rows] for name, rows in found.items()}, weights=self._weights)
-        chunks = self._store.chunks(order, files=files)
         channels: dict[str, tuple[Channel, ...]] = {}
         for name, rows in found.items():
             for rank, (key, score) in enumerate(rows, start=1):
                 channels[key] = (*channels.get(key, ()), Channel(name, rank, score))
-        wanted = [chunks[key] for key in order if key in chunks and _under(chunks[key], section=section)]
-        return self._documents(wanted, channels=channels, limit=limit)
+        chunks = (chunk for chunk in self._chunks(order, files=files) if _under(chunk, section=section))
+        return self._documents(chunks, channels=channels, limit=limit)
+
+    def _chunks(self, order: Sequence[str], *, files: Sequence[str]) -> Iterator[Chunk]:
+        """Load chunks a few at a time: mostly the first ones are enough."""
+        for start in range(0, len(order), _LOADED_AT_ONCE):
+            yield from self._store.chunks(order[start : start + _LOADED_AT_ONCE], files=files).values()
 
     def _documents(
-        self, chunks: Sequence[Chunk], *, channels: Mapping[str, tuple[Channel, ...]], limit: int
+        self, chunks: Iterable[Chunk], *, channels: Mapping[str, tuple[Channel, ...]], limit: int
     ) -> list[Document]:
         kept: list[tuple[Chunk, frozenset[str]]] = []
         sources: dict[str, dict[str, None]] = {}
