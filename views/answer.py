@@ -94,22 +94,29 @@ def _draw_answer(turn: StoredTurn) -> None:
 
 
 def _draw_citations(turn: StoredTurn) -> None:
-    for citation in turn.answer.citations:
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(origin_badge(citation.origin), width="content")
-            if citation.origin is Origin.WEB:
-                st.markdown(f"**{citation.n}** {plain_markdown(citation.title)}", width="content")
-                draw_link(citation.url, key=f"cite_{turn.id}_{citation.n}")
-            elif st.button(
-                citation_label(citation),
-                icon=":material/find_in_page:",
-                key=f"cite_{turn.id}_{citation.n}",
-                type="tertiary",
-                help=_quote_help(citation),
-            ):
-                open_sheet(Sheet(citation.file, citation.page, citation.regions))
+    for origin in Origin:
+        citations = [citation for citation in turn.answer.citations if citation.origin is origin]
+        if citations:
+            with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+                st.markdown(origin_badge(origin), width="content")
+                for citation in citations:
+                    _draw_citation(citation, key=f"cite_{turn.id}_{citation.n}")
     if any(citation.matched for citation in turn.answer.citations):
         st.caption(words("matched"))
+
+
+def _draw_citation(citation: Citation, *, key: str) -> None:
+    if citation.origin is Origin.WEB:
+        st.markdown(f"**{citation.n}** {plain_markdown(citation.title)}", width="content")
+        draw_link(citation.url, key=key)
+    elif st.button(
+        citation_label(citation),
+        icon=":material/find_in_page:",
+        key=key,
+        type="tertiary",
+        help=_quote_help(citation),
+    ):
+        open_sheet(Sheet(citation.file, citation.page, citation.regions))
 
 
 def _quote_help(citation: Citation) -> str:
