@@ -117,7 +117,8 @@ def _swap(question: str, *, last: str, language: Language) -> str:
 def _topic(question: str) -> str:
     """What the last question is about: the one quoted title or name in it; nothing when there are several."""
     for kind in (_QUOTED, _NAME):
-        found = dict.fromkeys(match.group(1) if kind is _QUOTED else match.group() for match in kind.finditer(question))
+        group = kind.groups
+        found = {str(match.group(group)): None for match in kind.finditer(question)}
         if len(found) == 1:
             return next(iter(found))
         if found:

@@ -51,7 +51,8 @@ class Oracle:
     delay: float
     passages: dict[tuple[str, str], str] = field(default_factory=dict)
     answers: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    calls: int = 0
+    active: int = 0
+    rounds: int = 0
 
     def learn(self, case: Case, *, parts: Sequence[str]) -> None:
         """Take over the labels of a case; a passage with one of two facts answers a whole question partly."""
@@ -96,8 +97,12 @@ def loopback_model(oracle: Oracle) -> Iterator[str]:
             """Answer one chat request after the delay."""
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             with lock:
-                oracle.calls += 1
+                # A request that meets no other one begins a round: true while one question runs at a time.
+                oracle.rounds += oracle.active == 0
+                oracle.active += 1
             time.sleep(oracle.delay)
+            with lock:
+                oracle.active -= 1
             message = body["messages"][-1]["content"]
             question, text = (_fenced(message, tag=tag) for tag in ("question", "passage"))
             data = json.dumps(_completion(oracle.reply(question, text))).encode()
@@ -136,16 +141,18 @@ def _completion(word: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """One question's way to its knowledge."""
+    """One question's way to its knowledge; `rounds` and `cpu` hold where questions run one at a time."""
 
     action: Action
     calls: int
     seconds: float
+    rounds: int
+    cpu: float
 
 
-def run(case: Case, *, evaluator: Evaluator) -> Ran:
+def run(case: Case, *, evaluator: Evaluator, oracle: Oracle) -> Ran:
     """Grade, trigger and refine as the pipeline does."""
-    started = time.perf_counter()
+    started, rounds, cpu = time.perf_counter(), oracle.rounds, time.process_time()
     parts = split_question(case["question"]) or [case["question"]]
     limits = evaluator.thresholds(language=detect_language(case["question"]))
     judged = judge(evaluator, parts=parts, passages=case["documents"], thresholds=limits)
@@ -160,7 +167,13 @@ def run(case: Case, *, evaluator: Evaluator) -> Ran:
         knowledge = StripRefiner(evaluator).refine(parts, documents=relevant, thresholds=limits)
         strips = [strip.grade for strip in knowledge.strips]
     calls = sum(grade.usage.llm_calls for grade in (*grades, *strips))
-    return Ran(judged.verdict.action, calls=calls, seconds=time.perf_counter() - started)
+    return Ran(
+        judged.verdict.action,
+        calls=calls,
+        seconds=time.perf_counter() - started,
+        rounds=oracle.rounds - rounds,
+        cpu=time.process_time() - cpu,
+    )
 
 
 def cases_of(folder: Path, *, limit: int, seed: int) -> list[Case]:
@@ -195,6 +208,8 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         {
             "design": name,
             "calls a question": sum(row[name]["calls"] for row in rows) / count,
+            "rounds a question": sum(row[name]["rounds"] for row in rows) / count,
+            "processor seconds": sum(row[name]["cpu"] or 0.0 for row in rows) / count if name == "cascade" else None,
             "seconds a question": sum(row[name]["seconds"] for row in rows) / count,
             "action right": sum(row[name]["right"] for row in rows) / count,
         }
@@ -203,6 +218,8 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     ratio = {
         "design": "plain / cascade",
         "calls a question": plain["calls a question"] / max(0.01, cascade["calls a question"]),
+        "rounds a question": plain["rounds a question"] / max(0.01, cascade["rounds a question"]),
+        "processor seconds": None,
         "seconds a question": plain["seconds a question"] / cascade["seconds a question"],
         "action right": None,
     }
@@ -225,11 +242,11 @@ def main() -> None:
     with loopback_model(oracle) as url:
         values: dict[str, Any] = {"llm_provider": "openai", "openai_api_base": url, "llm_model": "loopback"}
         cascade = CascadeEvaluator(judge_of(load_settings(**values)), reader=reader)
-        ours = [run(case, evaluator=cascade) for case in cases]
+        ours = [run(case, evaluator=cascade, oracle=oracle) for case in cases]
         # The plain designs wait on one call at a time; a limit of one per question is one process each.
         plain = LlmEvaluator(judge_of(load_settings(**values, llm_concurrency=PLAIN_WORKERS)))
         with ThreadPoolExecutor(PLAIN_WORKERS) as pool:
-            theirs = list(pool.map(lambda case: run(case, evaluator=Sequential(plain)), cases))
+            theirs = list(pool.map(lambda case: run(case, evaluator=Sequential(plain), oracle=oracle), cases))
     rows = [
         {
             "id": case["id"],
@@ -240,6 +257,8 @@ def main() -> None:
                     "action": ran.action.value,
                     "calls": ran.calls,
                     "seconds": round(ran.seconds, 3),
+                    "rounds": ran.calls if name == "plain" else ran.rounds,
+                    "cpu": None if name == "plain" else round(ran.cpu, 3),
                     "right": ran.action.value.capitalize() in case["acceptable_actions"],
                 }
                 for name, ran in (("plain", slow), ("cascade", fast))

@@ -36,7 +36,7 @@ def settings_for(provider: FakeProvider, *, kind: str = "openai", **values: Any)
         "ollama": {"ollama_url": provider.root},
         "dashscope": {"dashscope_url": f"{provider.root}/compatible-mode/v1", "dashscope_api_key": "sk-secret"},
     }
-    defaults: dict[str, Any] = {"llm_provider": kind, "llm_model": "known", "llm_timeout": 5.0, "llm_retries": 0}
+    defaults: dict[str, Any] = {"llm_provider": kind, "llm_model": "known", "llm_timeout": 30.0, "llm_retries": 0}
     return load_settings(**{**defaults, "data_dir": Path("none"), **places[kind], **values})
 
 

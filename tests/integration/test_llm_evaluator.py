@@ -61,7 +61,7 @@ def passages_of(provider: FakeProvider) -> list[str]:
 def test_documents_are_graded_by_probability_in_one_round() -> None:
     def answer(body: Any) -> Scripted:
         chance = 0.9 if "good" in prompt_of(body) else 0.2
-        return Scripted(text="Yes", choices=[{"Yes": chance, "No": 1 - chance}], delay=0.2)
+        return Scripted(text="Yes", choices=[{"Yes": chance, "No": 1 - chance}], delay=1.0)
 
     with serve(answer) as provider:
         evaluator = evaluator_for(provider, kind="llm")
@@ -103,7 +103,7 @@ def test_a_failed_grade_is_unknown_without_a_reader_and_the_readers_with_one(scr
         return scripted if "wrong" in prompt_of(body) else Scripted(text="Yes")
 
     with serve(answer) as provider:
-        settings = settings_for(provider, evaluator="llm", llm_timeout=1.0)
+        settings = settings_for(provider, evaluator="llm", llm_timeout=4.0 if scripted.hang else 30.0)
         evaluator = build_llm_evaluator(settings, base=ScriptedReader())
         assert isinstance(evaluator, LlmEvaluator)
         alone = LlmEvaluator(evaluator.judge).grade("Who?", passages=["right 0", "wrong 0.4"])

@@ -56,7 +56,11 @@ def test_a_role_that_fails_says_what_to_do_in_both_languages(
 ) -> None:
     with serve(scripted) as provider:
         settings = settings_for(
-            provider, kind="ollama", grade_provider="embedded", llm_timeout=1.0, rewrite_provider="embedded"
+            provider,
+            kind="ollama",
+            grade_provider="embedded",
+            llm_timeout=2.0 if scripted.hang else 30.0,
+            rewrite_provider="embedded",
         )
         answer, grade, _, _ = probe_roles(settings)
     assert grade.ok

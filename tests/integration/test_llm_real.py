@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -88,5 +88,5 @@ def test_stopping_ends_the_stream_at_once(settings: Settings) -> None:
 
 
 class _Nobody:
-    def grade(self, question: str, *, passages: list[str]) -> list[Grade]:
+    def grade(self, question: str, *, passages: Sequence[str]) -> list[Grade]:
         return [Grade(-1.0) for _ in passages]
