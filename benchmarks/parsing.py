@@ -23,6 +23,7 @@ from typing import Any
 
 from benchmarks.common import Options, data_dir, environment, finish, read_jsonl, read_options, table
 from benchmarks.page_texts import RIVALS, letters, plain, similarity
+from benchmarks.parsing_cases import HEADINGS, ORDER, ROWS
 from config import ROOT
 from pdf_page import PageResult
 from pdf_structure import assemble
@@ -30,45 +31,6 @@ from pdf_worker import read_pages
 from schema import PARATEXT, Block, BlockType
 
 PARTS = ("text", "scans", "images", "order", "tables", "headings", "readoc", "speed", "memory")
-
-# Row checks: every text of a row must stand in one row of one table (file in pdf_corpus, texts).
-ROWS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("docling_redp5110.pdf", ("QIBM_DB_SECADM", "Function usage", "administering")),
-    ("rapiddoc_byd_finreport_zh.pdf", ("基本每股收益", "稀释每股收益")),
-    ("rapiddoc_byd_finreport_zh.pdf", ("货币资金",)),
-    ("rapiddoc_research_report_zh.pdf", ("营业收入(百万元)", "18,562")),
-    ("fb_adobe_10q.pdf", ("Total revenue",)),
-)
-# Beginnings of stretches in the order in which a person reads them.
-ORDER: dict[str, tuple[str, ...]] = {
-    "pypdf_multicolumn.pdf": (
-        "Abstract", "This is a sample document", "Nam dui ligula", "pellentesque ante", "Fusce mauris",
-    ),
-    "pdfjs_tracemonkey_2col.pdf": (
-        "Abstract", "1. Introduction", "Compilers for statically typed", "Each compiled trace covers",
-    ),
-    "mineru_demo2.pdf": ("I. INTRODUCTION", "II. BACKGROUND", "III. METHOD"),
-}  # fmt: skip
-# Headings that a reader sees on the page (file, texts in order).
-HEADINGS: dict[str, tuple[str, ...]] = {
-    "pdfjs_tracemonkey_2col.pdf": (
-        "Abstract", "1. Introduction", "2. Overview: Example Tracing Run", "3. Trace Trees", "3.1 Traces",
-        "3.2 Trace Trees", "3.3 Blacklisting", "4. Nested Trace Tree Formation", "4.1 Nesting Algorithm",
-        "4.2 Blacklisting with Nesting", "5. Trace Tree Optimization", "5.1 Optimizations", "5.2 Register Allocation",
-        "6. Implementation", "6.1 Calling Compiled Traces", "6.2 Trace Stitching", "6.3 Trace Recording",
-        "6.4 Preemption", "6.5 Calling External Functions", "6.6 Correctness", "7. Evaluation", "8. Related Work",
-        "9. Conclusions", "10. Future Work", "Acknowledgments", "References",
-    ),
-    "rapiddoc_byd_finreport_zh.pdf": (
-        "一、主要财务数据", "（一） 主要会计数据和财务指标", "（二） 非经常性损益项目和金额", "二、股东信息",
-        "三、其他重要事项", "四、季度财务报表", "（一） 财务报表", "1、合并资产负债表", "2、合并利润表",
-        "3、合并现金流量表", "（三） 审计报告",
-    ),
-    "mineru_demo1.pdf": (
-        "1. Introduction", "2. Methods", "3. Data sets", "4. Results", "4.1. Model evaluation", "4.5. Zero flow days",
-        "5. Discussion", "Acknowledgements", "References",
-    ),
-}  # fmt: skip
 
 
 def main() -> None:
@@ -209,14 +171,19 @@ def order(data: Path, options: Options) -> list[dict[str, Any]]:
 
 
 def tables(data: Path, options: Options) -> list[dict[str, Any]]:
-    """Row checks: the texts stand in one row of one table, figures beside their label."""
+    """Row checks: a printed row is one row of a table, every figure in a cell of its own, in order."""
+    blocks = {name: assemble(read(data / "pdf_corpus" / name)) for name in dict(ROWS)}
     found = []
     for name, wanted in ROWS:
-        blocks = assemble(read(data / "pdf_corpus" / name))
-        rows = [row for block in blocks if block.type is BlockType.TABLE for row in block.text.splitlines()]
-        hit = any(all(letters(text) in letters(row) for text in wanted[:1]) and row.count("|") > 2 for row in rows)
-        found.append({"file": name, "row": " · ".join(wanted), "found": hit})
-    return found
+        rows = [
+            [letters(cell) for cell in row.strip("| ").split(" | ") if letters(cell)]
+            for block in blocks[name]
+            if block.type is BlockType.TABLE
+            for row in block.text.splitlines()
+        ]
+        found.append({"file": name, "row": wanted[0], "found": [letters(cell) for cell in wanted] in rows})
+    hits = sum(row["found"] for row in found)
+    return [*found, {"file": "all", "row": f"{hits}/{len(found)}", "found": hits == len(found)}]
 
 
 def headings(data: Path, options: Options) -> list[dict[str, Any]]:

@@ -48,7 +48,7 @@ def test_nothing_is_uploaded_without_token_and_consent(tmp_path: Path) -> None:
 def test_file_is_uploaded_without_its_name_and_read_page_by_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mineru_api.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr("mineru_api.time.sleep", lambda seconds: None)
     path = made.plain_pdf(tmp_path / "salaries of the board.pdf", pages=2)
     with hosted_service() as service:
         parsed = parse_pdf(path, settings=settings_for(tmp_path, service.url))

@@ -10,7 +10,7 @@ import helpers_pdf as made
 import pytest
 
 import pdf_process
-from config import Settings, load_settings
+from config import ROOT, Settings, load_settings
 from errors import PdfEmptyError, PdfEncryptedError, PdfError, PdfUnreadableError
 from pdf_loader import PdfLoader, parse_pdf
 from pdf_render import MAX_SIDE, render_page
@@ -152,7 +152,7 @@ def test_page_that_crashes_the_child_is_left_empty_and_the_others_are_read(
     tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = made.plain_pdf(tmp_path / "mixed.pdf", pages=4)
-    root = pdf_process.ROOT
+    root = ROOT
     (tmp_path / "pdf_worker.py").write_text(
         f"import os, sys\nsys.path.insert(0, {str(root)!r})\nimport pdf_text\nread = pdf_text._read\n"
         "def _read(found, **rest):\n    if found[0].page_num in (1, 3):\n        os._exit(7)\n    return read(found, **rest)\n"
