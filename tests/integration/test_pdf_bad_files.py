@@ -101,7 +101,8 @@ def test_page_of_two_hundred_inches_is_read_and_drawn_small(tmp_path: Path, sett
     page.setFont("Helvetica", 400)
     page.drawString(1000, 7000, "A very large sheet")
     page.save()
-    assert "very large" in parse_pdf(tmp_path / "poster.pdf", settings=settings).blocks[0].text
+    text = parse_pdf(tmp_path / "poster.pdf", settings=settings).blocks[0].text
+    assert text.replace(" ", "") == "Averylargesheet"  # liteparse takes the kerning of huge letters for spaces
     assert max(render_page(tmp_path / "poster.pdf", 1, scale=10).size) <= MAX_SIDE
 
 
