@@ -58,7 +58,7 @@ def test_names_and_numbers_are_preferred() -> None:
 
 
 @given(st.text(max_size=400), st.sampled_from(["zh", "en"]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_any_question_gives_few_short_keywords_of_its_own(question: str, language: Language) -> None:
     words = extract_keywords(question, language=language).words
     assert len(words) <= 3
