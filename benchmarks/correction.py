@@ -1,7 +1,7 @@
 """Correcting: plain RAG, CRAG without search, CRAG with search, on ../shared/data/qa, Chinese and English.
 
 The passages of store `kb` are the knowledge base; those of store `web` are a folder that the library provider serves;
-those of store `none` are nowhere. Both languages share one knowledge base and one folder. Four runs of each question:
+those of store `none` are nowhere. Each language has its own (some passages are translations of each other). Runs:
 
 - plain: the same retriever and generator without evaluation: the first passages are the answer;
 - off: CRAG, web search off;
@@ -18,8 +18,9 @@ import sqlite3
 import statistics
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, cast
 
@@ -33,6 +34,7 @@ from chunker import split_blocks
 from config import Settings, load_settings
 from crag import Crag, build_crag
 from embeddings import Embedder, build_embedder
+from i18n import Language
 from knowledge_base import KnowledgeBase
 from schema import FULL_PAGE, Answer, Answered, Block, BlockParser, BlockType, Chunk, SearchMode
 from web_index import Passage, add_passages, create_index, find_ranked
@@ -40,7 +42,7 @@ from web_library import LibraryProvider
 
 Row = dict[str, Any]
 
-LANGUAGES = ("en", "zh")
+LANGUAGES: tuple[Language, ...] = ("en", "zh")
 STORES = ("kb", "web", "none")
 EMBEDDED_AT_ONCE = 256
 """Passages whose vectors are kept in one file, so that a run that was stopped goes on from there."""
@@ -59,25 +61,35 @@ def main() -> None:
     )
     options = read_options(__doc__, parser=parser)
     folder, work = data_dir() / "qa", options.rest.work
-    questions = sample(folder, options=options)
-    passages = chosen_passages(folder, questions=questions, limit=options.rest.passages, seed=options.seed)
-    write_library(work / "web", passages=all_passages(folder))
-    settings = load_settings(
-        data_dir=work, trace=False, web_search="auto", web_providers=("library",), web_library_dir=work / "web"
-    )
-    LibraryProvider(settings, folder=work / "web").refresh()
-    embedder = build_embedder(settings)
-    inside = MemoryStore(as_chunks(passages, settings=settings), embedder=embedder, cache=work)
-    stores = {row["pid"]: row["store"] for row in passages}
-    outside = inside.only({pid for pid, store in stores.items() if store == "kb"})
-    crag = make_crag(settings, store=outside)
-    reach = make_crag(settings, store=inside)
-    rows = [row for question in questions for row in ask(question, crag=crag, reach=reach)]
+    rows: list[Row] = []
+    ran: dict[str, Any] = {}
+    for language in LANGUAGES:
+        questions = sample(folder, language=language, options=options)
+        passages = chosen_passages(
+            folder, language=language, questions=questions, limit=options.rest.passages, seed=options.seed
+        )
+        web = work / f"web_{language}"
+        write_library(web, passages=list(read_jsonl(folder / f"passages_{language}.jsonl")))
+        settings = load_settings(
+            data_dir=work / language, trace=False, web_search="auto", web_providers=("library",), web_library_dir=web
+        )
+        LibraryProvider(settings, folder=web).refresh()
+        inside = MemoryStore(as_chunks(passages, settings=settings), embedder=build_embedder(settings), cache=work)
+        outside = inside.only({row["pid"] for row in passages if row["store"] == "kb"})
+        crag, reach = (make_crag(settings, store=store) for store in (outside, inside))
+        rows += [row for question in questions for row in ask(question, crag=crag, reach=reach)]
+        ran[language] = {
+            "embedder": inside.embedder.name,
+            "evaluator": crag.evaluator.name,
+            "generator": crag.generator.name,
+            "thresholds": asdict(crag.thresholds(language)),
+            "chunks outside": len(outside.ids),
+            "chunks inside": len(inside.ids),
+        }
     summary = summarise(rows)
     result = {
         "environment": environment(seed=options.seed, files=sorted(folder.glob("*.jsonl"))),
-        "models": {"embedder": embedder.name, "evaluator": crag.evaluator.name, "generator": crag.generator.name},
-        "chunks": {"outside": len(outside.ids), "inside": len(inside.ids)},
+        "ran": ran,
         "summary": summary,
         "targets": targets(rows),
         "figures": figures(summary, keys=("language", "store", "run")),
@@ -168,29 +180,23 @@ def targets(rows: Sequence[Row]) -> list[Row]:
     ]
 
 
-def sample(folder: Path, *, options: Options) -> list[Row]:
-    """The same number of questions of each language and store, chosen by the seed."""
+def sample(folder: Path, *, language: Language, options: Options) -> list[Row]:
+    """The same number of questions of each store, chosen by the seed."""
+    rows = list(read_jsonl(folder / f"questions_{language}.jsonl"))
     chosen = []
-    for language in LANGUAGES:
-        rows = list(read_jsonl(folder / f"questions_{language}.jsonl"))
-        for store in STORES:
-            found = [row for row in rows if row["store"] == store]
-            random.Random(options.seed).shuffle(found)
-            chosen += found[: options.limit or DEFAULT_LIMIT]
+    for store in STORES:
+        found = [row for row in rows if row["store"] == store]
+        random.Random(options.seed).shuffle(found)
+        chosen += found[: options.limit or DEFAULT_LIMIT]
     return chosen
 
 
-def all_passages(folder: Path) -> list[Row]:
-    """The passages of both languages."""
-    return [row for language in LANGUAGES for row in read_jsonl(folder / f"passages_{language}.jsonl")]
-
-
-def chosen_passages(folder: Path, *, questions: Sequence[Row], limit: int, seed: int) -> list[Row]:
-    """At most `limit` passages of each store and language, those that the questions need among them."""
+def chosen_passages(folder: Path, *, language: Language, questions: Sequence[Row], limit: int, seed: int) -> list[Row]:
+    """At most `limit` passages of each store, those that the questions need among them."""
     needed = {pid for question in questions for pid in question["gold_pids"]}
-    groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
-    for row in all_passages(folder):
-        groups[row["lang"], row["store"]].append(row)
+    groups: dict[str, list[Row]] = defaultdict(list)
+    for row in read_jsonl(folder / f"passages_{language}.jsonl"):
+        groups[row["store"]].append(row)
     chosen: list[Row] = []
     for rows in groups.values():
         random.Random(seed).shuffle(rows)
@@ -202,9 +208,8 @@ def chosen_passages(folder: Path, *, questions: Sequence[Row], limit: int, seed:
 def write_library(folder: Path, *, passages: Sequence[Row]) -> None:
     """One Markdown file for each document of the web, a section for each passage; nothing is written twice."""
     folder.mkdir(parents=True, exist_ok=True)
-    key = lambda row: (row["lang"], row["doc_id"])  # noqa: E731
-    web = sorted((row for row in passages if row["store"] == "web"), key=key)
-    for number, (_, rows) in enumerate(groupby(web, key=key)):
+    web = sorted((row for row in passages if row["store"] == "web"), key=itemgetter("doc_id"))
+    for number, (_, rows) in enumerate(groupby(web, key=itemgetter("doc_id"))):
         path = folder / f"{number:05}.md"
         text = "\n\n".join(f"# {row['title']}\n\n{row['text']}" for row in rows)
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
