@@ -182,7 +182,7 @@ def tables(data: Path, options: Options) -> list[dict[str, Any]]:
             for row in block.text.splitlines()
         ]
         found.append({"file": name, "row": wanted[0], "found": [letters(cell) for cell in wanted] in rows})
-    hits = sum(row["found"] for row in found)
+    hits = sum(row["found"] is True for row in found)
     return [*found, {"file": "all", "row": f"{hits}/{len(found)}", "found": hits == len(found)}]
 
 
