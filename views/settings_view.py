@@ -82,53 +82,52 @@ def _draw_general(settings: Settings) -> dict[str, Any]:
     return {"language": chosen}
 
 
-def _label(name: str) -> str:
-    label = words(f"setting_{name}")
-    if from_environment(name):
-        return f"{label} · {words('from_environment', name=plain_markdown(environment_names(name)[0]))}"
-    return label
-
-
 def _choice(name: str, *, options: Any, value: Any) -> Any:
     listed = list(options)
+
+    def shown(option: Any) -> str:
+        key = f"option_{name}_{option}"
+        return words(key) if words(key) != f"page.{key}" else str(option)
+
+    if from_environment(name):
+        return _fixed(name, value=value, shown=shown(value))
     return st.selectbox(
-        _label(name),
-        listed,
-        index=listed.index(value),
-        format_func=lambda option: words(f"option_{name}_{option}") if _worded(name, option) else str(option),
-        key=f"setting_{name}",
-        disabled=from_environment(name),
+        words(f"setting_{name}"), listed, index=listed.index(value), format_func=shown, key=f"setting_{name}"
     )
-
-
-def _worded(name: str, option: Any) -> bool:
-    key = f"option_{name}_{option}"
-    return words(key) != f"page.{key}"
 
 
 def _number(name: str, *, low: int, high: int, value: int) -> int:
-    return int(
-        st.number_input(_label(name), low, high, value=value, key=f"setting_{name}", disabled=from_environment(name))
-    )
+    if from_environment(name):
+        return int(_fixed(name, value=value, shown=str(value)))
+    return int(st.number_input(words(f"setting_{name}"), low, high, value=value, key=f"setting_{name}"))
 
 
 def _score(name: str, *, value: float | None) -> float | None:
+    if from_environment(name):
+        _fixed(name, value=value, shown=f"{value:+.2f}")
+        return value
     return st.number_input(
-        _label(name),
+        words(f"setting_{name}"),
         -1.0,
         1.0,
         value=value,
         step=0.01,
         key=f"setting_{name}",
         placeholder=words("evaluators_own"),
-        disabled=from_environment(name),
     )
 
 
 def _text(name: str, *, value: str) -> str:
-    return st.text_input(
-        _label(name), value=value, key=f"setting_{name}", max_chars=500, disabled=from_environment(name)
-    ).strip()
+    if from_environment(name):
+        return str(_fixed(name, value=value, shown=value))
+    return st.text_input(words(f"setting_{name}"), value=value, key=f"setting_{name}", max_chars=500).strip()
+
+
+def _fixed(name: str, *, value: Any, shown: str) -> Any:
+    """Draw a value that the environment sets as text: there is nothing to change here."""
+    source = words("from_environment", name=plain_markdown(environment_names(name)[0]))
+    st.markdown(f":material/lock: {words(f'setting_{name}')}: **{plain_markdown(shown)}** · {source}")
+    return value
 
 
 def _save(settings: Settings, *, wanted: dict[str, Any]) -> None:

@@ -152,6 +152,7 @@ OpenBrowser = Callable[..., "Page"]
 def open_browser(browser: Browser, request: pytest.FixtureRequest) -> Iterator[OpenBrowser]:
     """Open the page as a visitor with a locale, colour scheme and window width."""
     opened = []
+    ARTIFACTS.mkdir(exist_ok=True)
 
     def start(url: str, *, locale: str = "en-US", scheme: str = "light", width: int = 1440, height: int = 900) -> Page:
         context = browser.new_context(
@@ -167,7 +168,6 @@ def open_browser(browser: Browser, request: pytest.FixtureRequest) -> Iterator[O
         return page
 
     yield start
-    ARTIFACTS.mkdir(exist_ok=True)
     for number, page in enumerate(opened):
         name = "".join(letter if letter.isalnum() else "_" for letter in request.node.name)
         page.screenshot(path=ARTIFACTS / f"{name}_{number}.png")

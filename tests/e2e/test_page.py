@@ -12,7 +12,7 @@ import pytest
 from helpers_page import write_pdf
 from playwright.sync_api import expect
 
-from e2e.conftest import OpenBrowser, Server, ask, settle, start_server, stop_server
+from e2e.conftest import ARTIFACTS, OpenBrowser, Server, ask, settle, start_server, stop_server
 
 WORDS = {
     "en-US": {
@@ -59,6 +59,7 @@ def test_first_run_build_ask_and_open_the_boxed_page(server: Server, open_browse
     ask(page, words["question"])
     expect(page.get_by_text(words["answer"]).first).to_be_visible()
     expect(page.get_by_test_id("stImage").first).to_be_visible()
+    page.screenshot(path=ARTIFACTS / f"answer_{locale}.png")
     page.get_by_role("button", name=words["open"]).click()
     drawer = page.get_by_role("dialog")
     expect(drawer.get_by_test_id("stImage").locator("img")).to_be_visible()
