@@ -33,6 +33,7 @@ REMEMBERED_READINGS = 64
 STRIPS_READ_ALONE = 12
 """Strips with the best evidence in their documents that are read on their own as well."""
 NO_EVIDENCE = -12.0
+LEAST_RELEVANCE = -40.0
 
 
 def squashed(logit: float) -> float:
@@ -44,11 +45,12 @@ def squashed(logit: float) -> float:
 class Calibration:
     """Weights that turn what the reader says into a calibrated logit, and the thresholds on the squashed scale.
 
-    `document` weighs (relevance, 1); `strip` weighs (relevance alone, margin in the document, relevance of the
-    document, 1) of strips read alone, `glance` (margin in the document, relevance of the document, 1) of the others.
+    `document` weighs (relevance, margin of the best span, share of the question's terms found, 1); `strip` weighs
+    (relevance alone, margin in the document, relevance of the document, 1) of strips read alone, `glance` (margin in
+    the document, relevance of the document, 1) of the others.
     """
 
-    document: tuple[float, float]
+    document: tuple[float, float, float, float]
     strip: tuple[float, float, float, float]
     glance: tuple[float, float, float]
     thresholds: Thresholds
@@ -56,12 +58,12 @@ class Calibration:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Calibration:
         """The `calibration.LANGUAGE` part of reader.json."""
-        scale, shift = map(float, values["document"])
+        relevance, best, shared, shift = map(float, values["document"])
         alone, margin, whole, bias = map(float, values["strip"])
         seen, around, base = map(float, values["glance"])
         limits = values["thresholds"]
         return cls(
-            document=(scale, shift),
+            document=(relevance, best, shared, shift),
             strip=(alone, margin, whole, bias),
             glance=(seen, around, base),
             thresholds=Thresholds(
@@ -102,11 +104,11 @@ class ReaderEvaluator:
 
     def grade(self, question: str, *, passages: Sequence[str]) -> list[Grade]:
         """One grade for each passage, with the likeliest answer in it."""
-        scale, shift = self._calibrations[detect_language(question)].document
-        readings = self._read(question, passages=passages)
+        weights = self._calibrations[detect_language(question)].document
+        asked = terms(question)
         return [
-            Grade(score=squashed(scale * reading.relevance + shift), span=reading.span(), failed=False)
-            for reading in readings
+            Grade(squashed(weighed(weights, document_features(asked, text=text, reading=reading))), span=reading.span())
+            for text, reading in zip(passages, self._read(question, passages=passages), strict=True)
         ]
 
     def grade_strips(self, question: str, *, groups: Sequence[Sequence[str]]) -> list[list[Grade]]:
@@ -118,7 +120,13 @@ class ReaderEvaluator:
         wholes = [self._whole(question, strips=strips) for strips in groups]
         readings = self._read(question, passages=[whole.text for whole in wholes])
         glances = [
-            _Glance(row, column, text=groups[row][column], margin=_margin(reading, start, end), whole=reading.relevance)
+            _Glance(
+                row,
+                column,
+                text=groups[row][column],
+                margin=margin_of(reading, start=start, end=end),
+                whole=reading.relevance,
+            )
             for row, (whole, reading) in enumerate(zip(wholes, readings, strict=True))
             for column, (start, end) in enumerate(whole.places)
         ]
@@ -126,13 +134,10 @@ class ReaderEvaluator:
         alone = self._read(question, passages=[glance.text for glance in closest])
         graded = [[Grade(-1.0)] * len(strips) for strips in groups]
         for glance in glances:
-            seen, around, base = calibration.glance
-            logit = seen * glance.margin + around * glance.whole + base
+            logit = weighed(calibration.glance, (glance.margin, glance.whole, 1.0))
             graded[glance.row][glance.column] = Grade(squashed(logit))
         for glance, reading in zip(closest, alone, strict=True):
-            weights = calibration.strip
-            values = (reading.relevance, glance.margin, glance.whole, 1.0)
-            logit = sum(weight * value for weight, value in zip(weights, values, strict=True))
+            logit = weighed(calibration.strip, (reading.relevance, glance.margin, glance.whole, 1.0))
             graded[glance.row][glance.column] = Grade(squashed(logit), span=reading.span())
         return graded
 
@@ -185,9 +190,21 @@ class _Glance:
     whole: float
 
 
-def _margin(reading: Reading, start: int, end: int) -> float:
+def margin_of(reading: Reading, *, start: int = 0, end: int | None = None) -> float:
+    """Margin of the best span inside the characters; NO_EVIDENCE at least, also where there is no span."""
     span = reading.span(start=start, end=end)
     return NO_EVIDENCE if span is None else max(NO_EVIDENCE, span.margin)
+
+
+def document_features(asked: set[str], *, text: str, reading: Reading) -> tuple[float, float, float, float]:
+    """What `Calibration.document` weighs; `asked` are the question's terms."""
+    shared = len(asked & terms(text)) / max(1, len(asked))
+    return max(LEAST_RELEVANCE, reading.relevance), margin_of(reading), shared, 1.0
+
+
+def weighed(weights: Sequence[float], features: Sequence[float]) -> float:
+    """The weighted sum: a logit."""
+    return sum(weight * feature for weight, feature in zip(weights, features, strict=True))
 
 
 def _places(strips: Sequence[str], *, text: str) -> list[tuple[int, int]] | None:

@@ -34,13 +34,13 @@ from benchmarks.labelled import (
     labelled_pairs,
 )
 from calibration import Case, Fit, fit_floor, fit_thresholds, measure
-from evaluator import NO_EVIDENCE, squashed
+from evaluator import document_features, margin_of, squashed, terms, weighed
 from question_parts import split_question
 from reader import Reader, Reading
 
 KIND_WEIGHTS = {"gold among 10": 1.5, "no gold among 10": 0.75}
 FLOOR_SHARE = 0.98
-STRIP_WEIGHT_LIMIT = 0.02
+Features = tuple[float, float, float, float]
 
 
 def in_fitting_half(question: str) -> bool:
@@ -90,8 +90,7 @@ def strip_readings(cases: Sequence[StripCase], *, reader: Remembering) -> list[S
         reading = reader.read(case.question, [whole])[0]
         start = 0
         for strip, alone, holds in zip(case.strips, reader.read(case.question, case.strips), case.holding, strict=True):
-            span = reading.span(start=start, end=start + len(strip))
-            margin = max(NO_EVIDENCE, span.margin) if span else NO_EVIDENCE
+            margin = margin_of(reading, start=start, end=start + len(strip))
             found.append(StripReading(case.question, alone.relevance, margin, reading.relevance, holds, group))
             start += len(strip) + len(joint)
     return found
@@ -112,12 +111,19 @@ def answer_logits(readings: Sequence[StripReading], weights: Sequence[float]) ->
     return list(best.values())
 
 
-def action_scores(cases: Sequence[ActionCase], *, reader: Remembering, score: Callable[[float], float]) -> list[Case]:
+def read_features(question: str, passages: Sequence[str], *, reader: Remembering) -> list[Features]:
+    """What the document weights weigh, for every passage."""
+    asked = terms(question)
+    readings = reader.read(question, passages)
+    return [document_features(asked, text=text, reading=r) for text, r in zip(passages, readings, strict=True)]
+
+
+def action_scores(cases: Sequence[ActionCase], *, reader: Remembering, fit: Fitted) -> list[Case]:
     """Best score of each part of each case."""
     found = []
     for case in cases:
         best = tuple(
-            max(score(reading.relevance) for reading in reader.read(part, case.passages))
+            max(fit.score(features) for features in read_features(part, case.passages, reader=reader))
             for part in split_question(case.question)
         )
         found.append(Case(best, case.accepted, weight=KIND_WEIGHTS.get(case.kind, 1.0)))
@@ -135,9 +141,9 @@ class Fitted:
     lower: float
     floor: float
 
-    def score(self, relevance: float) -> float:
-        """A relevance logit on the scale −1 … 1."""
-        return squashed(self.document[0] * relevance + self.document[1])
+    def score(self, features: Features) -> float:
+        """A document on the scale −1 … 1."""
+        return squashed(weighed(self.document, features))
 
     def as_json(self) -> dict[str, Any]:
         """As reader.py's description has it."""
@@ -161,7 +167,7 @@ class Material:
             asked[pair.question].append(pair.passage)
         for question, passages in asked.items():
             reader.read(question, passages)
-        self.relevance = [reader.read(p.question, [p.passage])[0].relevance for p in self.pairs]
+        self.features = [read_features(p.question, [p.passage], reader=reader)[0] for p in self.pairs]
         cases = [
             c
             for c in (*made_cases(language=language, questions=per_kind, seed=1), *action_cases())
@@ -174,22 +180,23 @@ class Material:
     def fit(self, *, chosen: Callable[[str], bool]) -> Fitted:
         """Fit everything on the chosen questions."""
         pairs = [n for n, pair in enumerate(self.pairs) if chosen(pair.question)]
-        relevance = np.array([[self.relevance[n]] for n in pairs])
-        document = fitted(relevance, np.array([self.pairs[n].answered for n in pairs]))
+        features = np.array([self.features[n][:-1] for n in pairs])
+        document = fitted(features, np.array([self.pairs[n].answered for n in pairs]))
         strips = [reading for reading in self.strips if chosen(reading.question)]
-        features, holds = strip_features(strips), np.array([reading.holds for reading in strips])
-        strip, glance = fitted(features, holds), fitted(features[:, 1:], holds)
+        readings, holds = strip_features(strips), np.array([reading.holds for reading in strips])
+        strip, glance = fitted(readings, holds), fitted(readings[:, 1:], holds)
         floor = fit_floor([squashed(logit) for logit in answer_logits(strips, strip)], share=FLOOR_SHARE)
         draft = Fitted(document, strip, glance, 1.0, -1.0, floor)
         cases = [case for case in self.actions if chosen(case.question)]
-        upper, lower = fit_thresholds(action_scores(cases, reader=self.reader, score=draft.score))
+        upper, lower = fit_thresholds(action_scores(cases, reader=self.reader, fit=draft))
         return Fitted(document, strip, glance, upper, lower, floor)
 
     def report(self, fit: Fitted, *, chosen: Callable[[str], bool]) -> dict[str, Any]:
         """How a fit does on the chosen questions."""
         pairs = [n for n, pair in enumerate(self.pairs) if chosen(pair.question)]
         answered = np.array([self.pairs[n].answered for n in pairs])
-        scores = np.array([fit.score(self.relevance[n]) for n in pairs])
+        scores = np.array([fit.score(self.features[n]) for n in pairs])
+        relevance = np.array([self.features[n][0] for n in pairs])
         strips = [reading for reading in self.strips if chosen(reading.question)]
         logits = strip_features(strips) @ np.array(fit.strip[:3]) + fit.strip[3]
         kept = np.array([squashed(float(logit)) >= fit.floor for logit in logits])
@@ -203,6 +210,7 @@ class Material:
         return {
             "pairs": len(pairs),
             "auc": round(float(roc_auc_score(answered, scores)), 4),
+            "auc_relevance_alone": round(float(roc_auc_score(answered, relevance)), 4),
             "brier": round(float(np.mean(((scores + 1) / 2 - answered) ** 2)), 4),
             "answer_strips_kept": round(float(np.mean(answers)), 4),
             "strips_kept": round(float(kept.mean()), 4),
@@ -211,7 +219,7 @@ class Material:
         }
 
     def _measured(self, cases: Sequence[ActionCase], *, fit: Fitted) -> Fit:
-        return measure(action_scores(cases, reader=self.reader, score=fit.score), upper=fit.upper, lower=fit.lower)
+        return measure(action_scores(cases, reader=self.reader, fit=fit), upper=fit.upper, lower=fit.lower)
 
 
 def write_description(folder: Path, *, name: str, calibration: dict[str, Any], report: dict[str, Any]) -> None:
