@@ -103,7 +103,7 @@ def test_a_failed_grade_is_unknown_without_a_reader_and_the_readers_with_one(scr
         return scripted if "wrong" in prompt_of(body) else Scripted(text="Yes")
 
     with serve(answer) as provider:
-        settings = settings_for(provider, evaluator="llm", llm_timeout=4.0 if scripted.hang else 30.0)
+        settings = settings_for(provider, evaluator="llm", llm_timeout=12.0 if scripted.hang else 30.0)
         evaluator = build_llm_evaluator(settings, base=ScriptedReader())
         assert isinstance(evaluator, LlmEvaluator)
         alone = LlmEvaluator(evaluator.judge).grade("Who?", passages=["right 0", "wrong 0.4"])
