@@ -106,17 +106,17 @@ class Catalogue:
             connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
 
     def pending(self) -> frozenset[str]:
-        """Return the documents whose vectors may be in the store without being committed here."""
+        """Return the documents that may have kept pages or vectors without being committed."""
         with self._guarded() as connection:
             return frozenset(row[0] for row in connection.execute("SELECT document_id FROM pending"))
 
     def mark_pending(self, document_id: str) -> None:
-        """Note that vectors of this document are about to be written or must go."""
+        """Note that pages and vectors of this document are about to be written, or must go."""
         with self._transaction() as connection:
             connection.execute("INSERT OR IGNORE INTO pending VALUES (?)", (document_id,))
 
     def clear_pending(self, document_id: str) -> None:
-        """Note that no vector of this uncommitted document is left."""
+        """Note that nothing of this uncommitted document is left."""
         with self._transaction() as connection:
             connection.execute("DELETE FROM pending WHERE document_id = ?", (document_id,))
 

@@ -61,11 +61,16 @@ def scan(folder: Path) -> tuple[FoundFile, ...]:
     """Return the PDFs directly in `folder`, by name; hidden files and folders are left alone."""
     if not folder.is_dir():
         return ()
-    return tuple(
-        FoundFile(path.name, path, stamp(path), path.stat().st_size)
-        for path in sorted(folder.iterdir())
-        if path.suffix.lower() == ".pdf" and not path.name.startswith(".") and path.is_file()
-    )
+    named = (path for path in sorted(folder.iterdir()) if path.suffix.lower() == ".pdf" and path.name[0] != ".")
+    return tuple(found for path in named if (found := _found(path)))
+
+
+def _found(path: Path) -> FoundFile | None:
+    """Return what is there; None for a folder, or a file that went away meanwhile."""
+    try:
+        return FoundFile(path.name, path, stamp(path), path.stat().st_size) if path.is_file() else None
+    except OSError:
+        return None
 
 
 def stamp(path: Path) -> str:
@@ -127,14 +132,14 @@ class Indexing:
         self._tell(stage=Stage.SCAN, files=len(files))
         try:
             work = self._sort_out(files)
+            for name in self._catalogue.files().keys() - {file.name for file in files}:
+                self._catalogue.remove_file(name)
+                self._reports[name] = FileReport(name, Outcome.REMOVED)
+            self._waiting = set(work)
+            sweep(self._catalogue, store=self._store, keep=self._waiting)
+            self._heal()
         except CancelledError:
-            return self._close(started=started, left=len(files) - len(self._reports))
-        for name in self._catalogue.files().keys() - {file.name for file in files}:
-            self._catalogue.remove_file(name)
-            self._reports[name] = FileReport(name, Outcome.REMOVED)
-        self._waiting = set(work)
-        sweep(self._catalogue, store=self._store, keep=self._waiting)
-        self._heal()
+            return self._close(started=started, left=max(1, len(files) - len(self._reports)))
         self._clock = _Clock(sum(names[0].size for names in work.values()))
         left = self._index_all(work, first=len(files) - len(work))
         return self._close(started=started, left=left)
@@ -180,7 +185,7 @@ class Indexing:
                 break
             self._waiting.discard(document_id)
             self._clock.start(files[0].size)
-            self._tell(file=files[0].name, file_number=number, page=0, pages=0)
+            self._tell(stage=Stage.PARSE, file=files[0].name, file_number=number, page=0, pages=0)
             try:
                 self._index(document_id, files=files)
             except CancelledError:
@@ -193,7 +198,8 @@ class Indexing:
 
     def _index(self, document_id: str, *, files: Sequence[FoundFile]) -> None:
         started = time.perf_counter()
-        pages = self._parse(document_id, file=files[0])
+        self._catalogue.mark_pending(document_id)
+        pages = self._parse(document_id, files=files)
         blocks = self._loader.assemble(pages)
         chunks = split_blocks(
             blocks,
@@ -210,7 +216,6 @@ class Indexing:
                 code="file_changed",
                 name=files[0].name,
             )
-        self._catalogue.mark_pending(document_id)
         self._write_vectors(chunks, document_id=document_id)
         row = DocumentRow(
             document_id,
@@ -230,17 +235,20 @@ class Indexing:
         for file in files:
             self._reports[file.name] = _file_report(file.name, outcome=Outcome.INDEXED, row=row)
 
-    def _parse(self, document_id: str, *, file: FoundFile) -> list[PageResult]:
+    def _parse(self, document_id: str, *, files: Sequence[FoundFile]) -> list[PageResult]:
+        """Return all pages, reading only those that no earlier build kept."""
         for page, body in (self._parsed.pages(document_id) if self._parsed else {}).items():
             self._catalogue.save_page(page, document_id=document_id, body=body)
         kept = {page: load_page(body) for page, body in self._catalogue.pages(document_id).items()}
-        password = self._passwords.get(file.name, "")
-        for result in self._loader.pages(file.path, document_id=document_id, password=password, done=frozenset(kept)):
-            self._catalogue.save_page(result.page, document_id=document_id, body=dump_page(result))
-            kept[result.page] = result
-            self._clock.reach(0.5 * len(kept) / max(result.total, 1))
-            self._tell(stage=Stage.PARSE, page=len(kept), pages=result.total)
-            self._check()
+        if not kept or len(kept) < next(iter(kept.values())).total:
+            password = next((self._passwords[file.name] for file in files if file.name in self._passwords), "")
+            done = frozenset(kept)
+            for result in self._loader.pages(files[0].path, document_id=document_id, password=password, done=done):
+                self._catalogue.save_page(result.page, document_id=document_id, body=dump_page(result))
+                kept[result.page] = result
+                self._clock.reach(0.5 * len(kept) / max(result.total, 1))
+                self._tell(page=len(kept), pages=result.total)
+                self._check()
         return [kept[page] for page in sorted(kept)]
 
     def _write_vectors(self, chunks: Sequence[Chunk], *, document_id: str) -> None:

@@ -1,13 +1,10 @@
-"""Runs a build that ends itself with SIGKILL at the nth write: `python helpers_killed_build.py FOLDER N [rebuild]`.
-
-N = 0 counts the writes and prints their number instead.
-"""
+"""A build that ends itself with SIGKILL at the nth write, in a process forked from one that has everything loaded."""
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,6 +26,7 @@ WRITES: tuple[tuple[type, tuple[str, ...]], ...] = (
 
 
 def main(folder: Path, *, at: int, rebuild: bool) -> None:
+    """Build; die before or after the `at`-th write. 0 counts the writes and notes their number in `writes`."""
     seen = 0
 
     def deadly(write: Callable[..., Any]) -> Callable[..., Any]:
@@ -50,8 +48,17 @@ def main(folder: Path, *, at: int, rebuild: bool) -> None:
             setattr(owner, name, deadly(getattr(owner, name)))
     with open_base(folder) as base:
         base.build(rebuild=rebuild)
-    sys.stdout.write(str(seen))
+    (folder / "writes").write_text(str(seen), encoding="utf-8")
 
 
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), at=int(sys.argv[2]), rebuild=sys.argv[3:] == ["rebuild"])
+def run(folder: Path, *, at: int = 0, rebuild: bool = False) -> int:
+    """Build in another process; return its exit code: 0, or -9 when it died at write `at`."""
+    method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+    context = multiprocessing.get_context(method)
+    if method == "forkserver":
+        context.set_forkserver_preload(["helpers_killed_build", "chromadb", "chromadb_rust_bindings"])
+    process = context.Process(target=main, args=(folder,), kwargs={"at": at, "rebuild": rebuild})
+    process.start()
+    process.join(300)
+    assert process.exitcode is not None
+    return process.exitcode

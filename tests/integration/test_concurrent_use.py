@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
 
+from helpers_killed_build import run
 from helpers_store import SENTENCES, check_complete, find, open_base, write_library, write_pdf
 
 from errors import CragError
 from knowledge_base import KnowledgeBase
 
-HERE = Path(__file__).parent
 READERS = 10
 
 
@@ -78,23 +75,12 @@ def test_ten_readers_during_rebuilds_and_updates_see_no_error_and_no_gap(tmp_pat
 def test_reader_sees_what_another_process_built_replaced_and_rebuilt(tmp_path: Path) -> None:
     with open_base(tmp_path) as base:
         write_pdf(base.files_dir / "a.pdf", pages=[["Herons wait beside the weir."]])
-        build_elsewhere(tmp_path)
+        assert run(tmp_path) == 0
         assert find(base, "herons") == ["Herons wait beside the weir."]
         write_pdf(base.files_dir / "b.pdf", pages=[["Lamps glow in the hall."]])
-        build_elsewhere(tmp_path)
+        assert run(tmp_path) == 0
         assert find(base, "lamps glow")[0] == "Lamps glow in the hall."
         write_pdf(base.files_dir / "a.pdf", pages=[["Barges carry slate."]])
-        build_elsewhere(tmp_path, "rebuild")
+        assert run(tmp_path, rebuild=True) == 0
         assert set(find(base, "barges")) == {"Barges carry slate.", "Lamps glow in the hall."}
         assert base.lexical(["herons"], limit=3) == []
-
-
-def build_elsewhere(folder: Path, *arguments: str) -> None:
-    paths = os.pathsep.join([str(HERE.parents[1]), str(HERE)])
-    subprocess.run(
-        [sys.executable, str(HERE / "helpers_killed_build.py"), str(folder), "0", *arguments],
-        check=True,
-        capture_output=True,
-        timeout=300,
-        env={**os.environ, "PYTHONPATH": paths},
-    )

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from helpers_killed_build import run
 from helpers_store import check_committed, check_complete, find, open_base, stored_ids, write_library, write_pdf
 
-SCRIPT = Path(__file__).with_name("helpers_killed_build.py")
 FAST = 5
 SLOW = 50
 
@@ -42,24 +39,17 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Scene:
     for rebuild in (False, True):
         copy = tmp_path_factory.mktemp("dry")
         shutil.copytree(folder, copy, dirs_exist_ok=True)
-        counts.append(int(run(copy, at=0, rebuild=rebuild).stdout))
+        assert run(copy, rebuild=rebuild) == 0
+        counts.append(int((copy / "writes").read_text(encoding="utf-8")))
         with open_base(copy) as base:
             check_complete(base)
             ids = stored_ids(base)[0]
     return Scene(folder, counts[0], counts[1], ids)
 
 
-def run(folder: Path, *, at: int, rebuild: bool) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(SCRIPT), str(folder), str(at), *(["rebuild"] if rebuild else [])]
-    paths = os.pathsep.join([str(SCRIPT.parents[2]), str(SCRIPT.parent)])
-    return subprocess.run(
-        command, capture_output=True, text=True, timeout=300, check=at == 0, env={**os.environ, "PYTHONPATH": paths}
-    )
-
-
 def kill_and_check(scene: Scene, *, folder: Path, at: int, rebuild: bool) -> None:
     shutil.copytree(scene.folder, folder, dirs_exist_ok=True)
-    assert run(folder, at=at, rebuild=rebuild).returncode == -9
+    assert run(folder, at=at, rebuild=rebuild) == -9
     with open_base(folder) as base:
         check_committed(base)
         assert find(base, "recipe barley leeks")
@@ -88,7 +78,7 @@ def test_build_or_rebuild_killed_at_a_random_write(scene: Scene, tmp_path: Path,
 def test_build_killed_again_and_again_still_gets_there(scene: Scene, tmp_path: Path) -> None:
     shutil.copytree(scene.folder, tmp_path, dirs_exist_ok=True)
     kills = 0
-    while run(tmp_path, at=9, rebuild=True).returncode == -9:
+    while run(tmp_path, at=9, rebuild=True) == -9:
         kills += 1
         with open_base(tmp_path) as base:
             check_committed(base)

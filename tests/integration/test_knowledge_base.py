@@ -244,17 +244,39 @@ def test_stop_takes_effect_within_a_page_and_the_next_build_goes_on(tmp_path: Pa
         generation = base._answering.current()
         assert generation is not None
         kept = {document: generation.catalogue.pages(document) for document in generation.catalogue.pending()}
-        assert kept == {}
+        assert [list(pages) for pages in kept.values()] == [[1, 2]]
         parsed: list[Progress] = []
         report = base.build(progress=parsed.append)
         assert not report.stopped
-        assert [each.page for each in parsed if each.file_number == 2 and each.stage is Stage.PARSE] == [3, 4]
+        assert [each.page for each in parsed if each.file_number == 2 and each.stage is Stage.PARSE] == [0, 3, 4]
         check_complete(base)
     with open_base(tmp_path / "fresh") as fresh:
         write_library(fresh.files_dir, files=3, pages=4)
         fresh.build()
         with open_base(tmp_path) as base:
             assert stored_ids(fresh) == stored_ids(base)
+
+
+def test_pages_of_a_stopped_file_go_when_the_file_goes(base: KnowledgeBase) -> None:
+    write_library(base.files_dir, files=2, pages=3)
+    stop = threading.Event()
+
+    def stop_in_the_second(progress: Progress) -> None:
+        if progress.file_number == 2 and progress.page == 1:
+            stop.set()
+
+    assert base.build(progress=stop_in_the_second, cancel=stop).stopped
+    (base.files_dir / "file-0001.pdf").unlink()
+    assert outcomes(base) == {"file-0000.pdf": "unchanged"}
+
+
+def test_encrypted_file_survives_a_rebuild_for_another_chunk_size(tmp_path: Path) -> None:
+    loader = PdfLoader(settings_at(tmp_path))
+    with open_base(tmp_path, loader=loader) as base:
+        encrypt(write_pdf(base.files_dir / "locked.pdf", pages=[[LAMP]]), password="secret")
+        assert base.build(passwords={"locked.pdf": "secret"}).documents == 1
+    with open_base(tmp_path, loader=loader, chunk_size=300) as base:
+        assert base.build(rebuild=True).documents == 1
 
 
 def test_progress_counts_files_pages_and_time(base: KnowledgeBase) -> None:
