@@ -61,7 +61,7 @@ def _row(document: DocumentInfo) -> dict[str, str | int]:
         words("state"): words(f"state_{document.status}"),
         words("pages"): document.pages,
         words("chunks"): document.chunks,
-        words("parser"): words(f"parser_{document.parser}") if document.parser else "",
+        words("parser"): ", ".join(words(f"parser_{name}") for name in document.parser.split(", ") if name),
         words("ocr_pages"): document.ocr_pages,
         words("size"): _size(document.bytes),
         words("changed"): f"{changed:%Y-%m-%d %H:%M}" if changed else "",
