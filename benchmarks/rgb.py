@@ -22,25 +22,22 @@ Row = dict[str, Any]
 
 PASSAGES = 5
 NOISE, REJECTION, INTEGRATION, FALSE, MIXED = "noise", "rejection", "integration", "counterfactual", "conflict"
-PUBLISHED: Mapping[tuple[str, str, float], tuple[float | None, float | None]] = {
-    (NOISE, "zh", 0.0): (0.957, 0.940),
-    (NOISE, "zh", 0.2): (0.947, 0.923),
-    (NOISE, "zh", 0.4): (0.910, 0.880),
-    (NOISE, "zh", 0.6): (0.877, 0.843),
-    (NOISE, "zh", 0.8): (0.707, 0.687),
-    (NOISE, "en", 0.0): (0.963, 0.943),
-    (NOISE, "en", 0.2): (0.947, 0.917),
-    (NOISE, "en", 0.4): (0.940, 0.910),
-    (NOISE, "en", 0.6): (0.900, 0.877),
-    (NOISE, "en", 0.8): (0.760, 0.737),
-    (REJECTION, "zh", 1.0): (0.433, 0.253),
-    (REJECTION, "en", 1.0): (0.450, 0.357),
-    (INTEGRATION, "zh", 0.0): (0.630, None),
-    (INTEGRATION, "zh", 0.2): (0.580, None),
-    (INTEGRATION, "zh", 0.4): (0.470, None),
+PUBLISHED: Mapping[tuple[str, str, float], float] = {
+    (NOISE, "zh", 0.0): 0.957,
+    (NOISE, "zh", 0.2): 0.947,
+    (NOISE, "zh", 0.4): 0.910,
+    (NOISE, "zh", 0.6): 0.877,
+    (NOISE, "zh", 0.8): 0.707,
+    (NOISE, "en", 0.0): 0.963,
+    (NOISE, "en", 0.2): 0.947,
+    (NOISE, "en", 0.4): 0.940,
+    (NOISE, "en", 0.6): 0.900,
+    (NOISE, "en", 0.8): 0.760,
+    (REJECTION, "zh", 1.0): 0.433,
+    (REJECTION, "en", 1.0): 0.450,
 }
-"""(ChatGPT, Qwen-7B-Chat) of the paper's tables, on its whole sets; the data here is a part of them, so the figures
-stand beside each other and are no duel. Rejection is the paper's lenient count (a model judged the refusals)."""
+"""ChatGPT in the paper's tables, on its whole sets; the data here is a part of them, so the figures stand beside each
+other and are no duel. Rejection is the paper's lenient count (a model judged the refusals)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +170,6 @@ def summarise(rows: Sequence[Row]) -> list[Row]:
         here = [row for row in rows if (row["task"], row["lang"], row["noise"]) == (kind, language, noise)]
         crag = [row for row in here if row["system"] == "CRAG"]
         plain = [row for row in here if row["system"] == "plain RAG"]
-        chatgpt, qwen = PUBLISHED.get((kind, language, noise), (None, None))
         disputed = kind in {FALSE, MIXED}
         found.append(
             {
@@ -185,8 +181,7 @@ def summarise(rows: Sequence[Row]) -> list[Row]:
                 "CRAG refused": rate(crag, "refused"),
                 "plain RAG right": rate(plain, "right"),
                 "false answer shown": rate(crag, "fooled") if disputed else None,
-                "ChatGPT (published)": chatgpt,
-                "Qwen-7B (published)": qwen,
+                "ChatGPT (published)": PUBLISHED.get((kind, language, noise)),
             }
         )
     return found
