@@ -21,12 +21,12 @@ SIZES: dict[str, tuple[str, ...]] = {
     "rgb": ("--limit", "30"),
     "ablations": (),
     "rivals": (),
-    "evaluator": ("--limit", "300"),
+    "evaluator": ("--limit", "120"),
     "retrieval": (),
     "embedding": (),
-    "correction": ("--limit", "20"),
-    "parsing": (),
-    "llm_cost": (),
+    "correction": ("--limit", "6", "--passages", "80"),
+    "parsing": ("--limit", "4"),
+    "llm_cost": ("--limit", "12", "--delay", "0.2"),
 }
 """What `all` runs, most important first, and how much of it."""
 OTHERS = ("scale", "errors", "plots", "report", "quotes")
