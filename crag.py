@@ -47,6 +47,7 @@ from schema import (
     Verdict,
 )
 from stages import Evaluator, Generator, Refiner, Retriever, Rewriter, Searcher
+from together import together
 
 if TYPE_CHECKING:
     from config import Settings
@@ -102,18 +103,15 @@ class Crag:
         run.verdict = judged.verdict
         yield Evaluated(run.graded, verdict=run.verdict, seconds=run.lap("evaluate"))
 
-        action = run.verdict.action
-        if action is not Action.INCORRECT:
-            relevant = [item.document for item in run.graded if item.grade.failed or item.grade.score >= limits.lower]
-            run.add(self.refiner.refine(parts, documents=relevant, thresholds=limits))
-            run.lap("refine")
-        if action is not Action.CORRECT and run.report.mode is SearchMode.AUTO:
+        if run.verdict.action is not Action.CORRECT and run.report.mode is SearchMode.AUTO:
             run.report = self.searcher.search(_search_question(run), language=run.language)
-            run.lap("search")
-            run.add(self.refiner.refine(run.verdict.missing, documents=run.report.documents, thresholds=limits))
-            run.lap("refine")
-        yield Searched(run.report, seconds=run.seconds["search"])
-        yield Prepared(run.knowledge, seconds=run.seconds["refine"])
+        yield Searched(run.report, seconds=run.lap("search"))
+
+        refine = partial(self.refiner.refine, thresholds=limits)
+        internal = partial(refine, parts, documents=_relevant(run))
+        external = partial(refine, run.verdict.missing, documents=run.report.documents)
+        run.knowledge = Knowledge(tuple(strip for known in together([internal, external]) for strip in known.strips))
+        yield Prepared(run.knowledge, seconds=run.lap("refine"))
 
         if run.knowledge.kept:
             yield from self._generate(run)
@@ -123,6 +121,7 @@ class Crag:
         rewritten = self.rewriter.rewrite(run.question, history=history) if history else None
         if rewritten:
             run.usage += rewritten.usage
+            run.warnings += (rewritten.warning,) if rewritten.warning else ()
         if rewritten and rewritten.question != run.question:
             run.question = rewritten.question
             yield rewritten
@@ -191,6 +190,7 @@ class _Run:
     report: SearchReport = SearchReport(SearchMode.OFF)
     draft: Draft | None = None
     usage: Usage = Usage()
+    warnings: tuple[str, ...] = ()
     started: float = field(default_factory=perf_counter)
     last: float = field(default_factory=perf_counter)
     seconds: dict[str, float] = field(
@@ -208,10 +208,6 @@ class _Run:
         self.last = now
         return self.seconds[stage]
 
-    def add(self, knowledge: Knowledge) -> None:
-        """Append external to internal knowledge."""
-        self.knowledge = Knowledge((*self.knowledge.strips, *knowledge.strips))
-
 
 @dataclass(frozen=True, slots=True)
 class Judged:
@@ -223,7 +219,7 @@ class Judged:
 
 def judge(evaluator: Evaluator, *, parts: Sequence[str], passages: Sequence[str], thresholds: Thresholds) -> Judged:
     """Grade every passage against every part of a question and decide the action."""
-    rows = [evaluator.grade(part, passages=passages) for part in parts]
+    rows = together([partial(evaluator.grade, part, passages=passages) for part in parts])
     best = tuple(_best_grade(column) for column in zip(*rows, strict=True))
     return Judged(best, trigger(parts, grades=rows, thresholds=thresholds))
 
@@ -231,6 +227,14 @@ def judge(evaluator: Evaluator, *, parts: Sequence[str], passages: Sequence[str]
 def _best_grade(grades: Sequence[Grade]) -> Grade:
     best = max(grades, key=lambda grade: grade.score)
     return replace(best, usage=sum((grade.usage for grade in grades), Usage()))
+
+
+def _relevant(run: _Run) -> list[Document]:
+    """The documents worth refining: none when the action is Incorrect, else those not ruled out."""
+    if run.verdict.action is Action.INCORRECT:
+        return []
+    lower = run.verdict.thresholds.lower
+    return [item.document for item in run.graded if item.grade.failed or item.grade.score >= lower]
 
 
 def _search_question(run: _Run) -> str:
@@ -244,7 +248,8 @@ def _cautions(run: _Run) -> tuple[str, ...]:
         cautions.append("warning.missing_part" if len(run.verdict.parts) > 1 else "warning.ambiguous")
     if any(item.grade.failed for item in run.graded):
         cautions.append("warning.grade_failed")
-    return tuple(cautions)
+    grades = (*(item.grade for item in run.graded), *(strip.grade for strip in run.knowledge.strips))
+    return tuple(dict.fromkeys((*run.warnings, *cautions, *(grade.warning for grade in grades if grade.warning))))
 
 
 def build_crag(settings: Settings, *, knowledge_base: KnowledgeBase) -> Crag:

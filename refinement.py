@@ -10,10 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol
 
 from schema import BlockType, Document, Grade, Knowledge, Strip, Thresholds
 from sentences import Span, is_table_row, is_table_rule, line_spans, sentence_spans, width
+from together import together
 
 LONG_DOCUMENT = 1600
 """Reading width above which strips get longer."""
@@ -54,14 +56,17 @@ class StripRefiner:
         texts = [[strip.text for strip in group] for group in groups]
         graded: list[list[Strip]] = [list(group) for group in groups]
         kept: set[tuple[int, int]] = set()
-        for part in parts:
-            rows = self.evaluator.grade_strips(part, groups=texts) if any(texts) else []
+        if not any(texts):
+            return Knowledge()
+        grade = partial(self.evaluator.grade_strips, groups=texts)
+        for part, rows in zip(parts, together([partial(grade, part) for part in parts]), strict=True):
             places = [(row, column) for row, grades in enumerate(rows) for column in range(len(grades))]
             useful = [(r, c) for r, c in places if rows[r][c].score >= thresholds.strip or rows[r][c].failed]
             kept.update(self._best(useful, rows=rows, texts=texts))
             for r, c in places:
-                if part == parts[0] or rows[r][c].score > graded[r][c].grade.score:
-                    graded[r][c] = replace(graded[r][c], grade=rows[r][c])
+                new, old = rows[r][c], graded[r][c].grade
+                best = new if part == parts[0] or new.score > old.score else old
+                graded[r][c] = replace(graded[r][c], grade=replace(best, usage=new.usage + old.usage))
         return Knowledge(
             strips=tuple(
                 replace(strip, kept=(r, c) in kept) for r, group in enumerate(graded) for c, strip in enumerate(group)
