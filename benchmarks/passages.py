@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -67,20 +67,14 @@ def crossed(folder: Path, *, asked: str, found: str, limit: int, seed: int) -> S
     return Sample(passages, questions)
 
 
-@dataclass(slots=True)
 class PassageStore:
     """A knowledge base whose vectors are compared one by one and whose BM25 is the product's catalogue."""
 
-    embedder: Embedder
-    keys: list[str] = field(default_factory=list)
-    held: dict[str, Chunk] = field(default_factory=dict)
-
-    def load(self, passages: Iterable[Row]) -> None:
-        """Embed and index the passages."""
+    def __init__(self, passages: Iterable[Row], *, embedder: Embedder) -> None:
         chunks = [_chunk(row) for row in passages]
         self.held = {chunk.id: chunk for chunk in chunks}
         self.keys = list(self.held)
-        self._vectors = self.embedder.embed_passages([chunk.embedding_text for chunk in chunks])
+        self._vectors = embedder.embed_passages([chunk.embedding_text for chunk in chunks])
         self._folder = TemporaryDirectory()
         self._catalogue = Catalogue(Path(self._folder.name) / "catalogue.sqlite")
         self._catalogue.commit_document(

@@ -9,6 +9,7 @@ import argparse
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from benchmarks.answering import STORE, pdf_settings
@@ -43,8 +44,7 @@ def main() -> None:
         number = options.limit or QUESTIONS
         embedder = build_embedder(load_settings())
         for name, sample in samples(folder, number=number, seed=options.seed).items():
-            store = PassageStore(embedder)
-            store.load(sample.passages)
+            store = PassageStore(sample.passages, embedder=embedder)
             rows += passage_rows(store, sample=sample, name=name)
             store.close()
     summary = summarise(rows)
@@ -75,22 +75,26 @@ def pdf_rows(*, limit: int) -> list[Row]:
                 question["question"],
                 store=knowledge_base,
                 settings=settings,
-                gold=lambda found, question=question: (
-                    found.file == question["pdf"] and bool(pages(found) & set(question["pages"]))
-                ),
+                gold=partial(on_page, file=question["pdf"], wanted=set(question["pages"])),
                 known={"id": question["id"], "set": question["source"], "lang": question["lang"], "cross": cross},
             )
     return rows
 
 
-def pages(document: Document) -> set[int]:
-    """Every page the document's text stands on."""
-    return {region.page for region in document.regions(0, len(document.text))}
+def on_page(document: Document, *, file: str, wanted: set[int]) -> bool:
+    """Tell whether some of the document's text stands on a wanted page of the file."""
+    regions = document.regions(0, len(document.text))
+    return document.file == file and any(region.page in wanted for region in regions)
+
+
+def is_passage(document: Document, *, wanted: set[str]) -> bool:
+    """Tell whether the document is a wanted passage."""
+    return document.chunk is not None and document.chunk.id in wanted
 
 
 def file_languages(knowledge_base: KnowledgeBase, *, files: Iterable[str]) -> dict[str, str]:
     """Language of each file by its blocks."""
-    found = {}
+    found: dict[str, str] = {}
     for file in files:
         found[file] = detect_language(" ".join(block.text for block in knowledge_base.blocks(file)[:400]))
     return found
@@ -117,7 +121,7 @@ def passage_rows(store: PassageStore, *, sample: Sample, name: str) -> list[Row]
             question["question"],
             store=store,
             settings=load_settings(),
-            gold=lambda found, gold=gold: found.chunk is not None and found.chunk.id in gold,
+            gold=partial(is_passage, wanted=gold),
             known=known,
         )
     return rows
