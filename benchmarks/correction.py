@@ -86,16 +86,16 @@ def main() -> None:
             "chunks outside": len(outside.ids),
             "chunks inside": len(inside.ids),
         }
-    summary = summarise(rows)
+    summary, reached = summarise(rows), targets(rows)
     result = {
         "environment": environment(seed=options.seed, files=sorted(folder.glob("*.jsonl"))),
         "ran": ran,
         "summary": summary,
-        "targets": targets(rows),
+        "targets": reached,
         "figures": figures(summary, keys=("language", "store", "run")),
         "rows": [{name: value for name, value in row.items() if name not in ("question", "answer")} for row in rows],
     }
-    text = f"{table(summary)}\n\n{table(result['targets'])}"
+    text = f"{table(summary)}\n\n{table(reached)}"
     finish("correction", result=result, options=options, text=text, cases=rows)
 
 
