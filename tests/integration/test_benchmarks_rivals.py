@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import httpx
 import pytest
@@ -11,7 +12,13 @@ from benchmarks.rival_flows import LangGraphFlow, LlamaIndexFlow, PlainFlow, Ser
 from benchmarks.rivals import WELL, Oracle, ask, closed_port, summarise, web
 from tests.integration.helpers_providers import FakeProvider, serve
 
-QUESTION = {"id": "1", "lang": "en", "question": "When was it built?", "answers": ["1203"], "answerable": True}
+QUESTION: dict[str, Any] = {
+    "id": "1",
+    "lang": "en",
+    "question": "When was it built?",
+    "answers": ["1203"],
+    "answerable": True,
+}
 RIGHT = "The castle was built in 1203."
 OTHER = "Tulips are red."
 
