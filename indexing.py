@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any, Protocol
 
 from build_report import BuildReport, FileReport, Outcome, Progress, Stage
@@ -68,14 +70,18 @@ def scan(folder: Path) -> tuple[FoundFile, ...]:
 def _found(path: Path) -> FoundFile | None:
     """Return what is there; None for a folder, or a file that went away meanwhile."""
     try:
-        return FoundFile(path.name, path, stamp(path), path.stat().st_size) if path.is_file() else None
+        status = path.stat()
     except OSError:
         return None
+    return FoundFile(path.name, path, _stamp(status), status.st_size) if S_ISREG(status.st_mode) else None
 
 
 def stamp(path: Path) -> str:
     """Return size and times of a file: the same as long as nobody wrote it."""
-    status = path.stat()
+    return _stamp(path.stat())
+
+
+def _stamp(status: os.stat_result) -> str:
     return f"{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}"
 
 
@@ -131,8 +137,9 @@ class Indexing:
         files = scan(folder)
         self._tell(stage=Stage.SCAN, files=len(files))
         try:
-            work = self._sort_out(files)
-            for name in self._catalogue.files().keys() - {file.name for file in files}:
+            known = self._catalogue.files()
+            work = self._sort_out(files, known=known)
+            for name in known.keys() - {file.name for file in files}:
                 self._catalogue.remove_file(name)
                 self._reports[name] = FileReport(name, Outcome.REMOVED)
             self._waiting = set(work)
@@ -144,9 +151,9 @@ class Indexing:
         left = self._index_all(work, first=len(files) - len(work))
         return self._close(started=started, left=left)
 
-    def _sort_out(self, files: Sequence[FoundFile]) -> dict[str, list[FoundFile]]:
+    def _sort_out(self, files: Sequence[FoundFile], *, known: Mapping[str, FileRow]) -> dict[str, list[FoundFile]]:
         """Settle what needs no parsing; return the rest as content → its files."""
-        known, contents = self._catalogue.files(), self._catalogue.documents()
+        contents = self._catalogue.documents()
         work: dict[str, list[FoundFile]] = {}
         for file in files:
             self._check()
