@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from helpers_page import BREAD, WATER, write_pdf
 
 from config import ROOT, load_settings
 from knowledge_base import open_knowledge_base
+from tests.helpers_page import BREAD, WATER, write_pdf
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -9,10 +9,10 @@ import time
 from pathlib import Path
 
 import pytest
-from helpers_page import write_pdf
 from playwright.sync_api import expect
 
-from e2e.conftest import ARTIFACTS, OpenBrowser, Server, ask, settle, start_server, stop_server
+from tests.e2e.conftest import ARTIFACTS, OpenBrowser, Server, ask, settle, start_server, stop_server
+from tests.helpers_page import write_pdf
 
 WORDS = {
     "en-US": {

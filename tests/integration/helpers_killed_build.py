@@ -9,10 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from helpers_store import open_base
-
 from catalogue import Catalogue
 from generations import Generations
+from tests.integration.helpers_store import open_base
 from vector_store import ChromaStore
 
 WRITES: tuple[tuple[type, tuple[str, ...]], ...] = (

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers_providers import FakeProvider, Scripted, requests_allowed, serve, settings_for
 
 from agent_model import ChatModel, Failure, Prompt, Reply, build_chat_model
 from config import load_settings
@@ -23,6 +22,7 @@ from errors import (
     ProviderResponseError,
     ProviderUnavailableError,
 )
+from tests.integration.helpers_providers import FakeProvider, Scripted, requests_allowed, serve, settings_for
 
 PROMPT = Prompt("Be short.", "Is water wet?")
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from helpers_store import check_complete, find, open_base, settings_at, write_pdf
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bases import find_base, list_bases
 from errors import ConfigurationError
+from tests.integration.helpers_store import check_complete, find, open_base, settings_at, write_pdf
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=200).filter(str.strip)
 

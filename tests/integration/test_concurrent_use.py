@@ -6,11 +6,10 @@ import threading
 import time
 from pathlib import Path
 
-from helpers_killed_build import run
-from helpers_store import SENTENCES, check_complete, find, open_base, write_library, write_pdf
-
 from errors import CragError
 from knowledge_base import KnowledgeBase
+from tests.integration.helpers_killed_build import run
+from tests.integration.helpers_store import SENTENCES, check_complete, find, open_base, write_library, write_pdf
 
 READERS = 10
 

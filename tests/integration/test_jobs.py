@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from helpers_store import LineLoader, check_complete, open_base, write_library
 
 from errors import StoreError
 from jobs import BuildJob
 from knowledge_base import KnowledgeBase
 from pdf_loader import PageResult
+from tests.integration.helpers_store import LineLoader, check_complete, open_base, write_library
 
 
 class GatedLoader(LineLoader):

@@ -8,8 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from helpers_killed_build import run
-from helpers_store import check_committed, check_complete, find, open_base, stored_ids, write_library, write_pdf
+
+from tests.integration.helpers_killed_build import run
+from tests.integration.helpers_store import (
+    check_committed,
+    check_complete,
+    find,
+    open_base,
+    stored_ids,
+    write_library,
+    write_pdf,
+)
 
 FAST = 5
 SLOW = 50

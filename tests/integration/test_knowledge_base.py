@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers_store import (
+from pypdf import PdfReader, PdfWriter
+
+from build_report import Outcome, Progress, Stage
+from errors import EmbeddingMismatchError, StoreError, StoreLockedError
+from knowledge_base import KnowledgeBase
+from pdf_loader import PageResult, PdfLoader
+from tests.integration.helpers_store import (
     LineLoader,
     WordEmbedder,
     check_complete,
@@ -22,12 +28,6 @@ from helpers_store import (
     write_library,
     write_pdf,
 )
-from pypdf import PdfReader, PdfWriter
-
-from build_report import Outcome, Progress, Stage
-from errors import EmbeddingMismatchError, StoreError, StoreLockedError
-from knowledge_base import KnowledgeBase
-from pdf_loader import PageResult, PdfLoader
 
 HERON = "The heron waits beside the weir until the water clears."
 LAMP = "The lamp was bought in a shop that closed the same winter."

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from helpers_server import chroma_server
-from helpers_store import find, open_base, write_library, write_pdf
 
 from errors import StoreError
 from knowledge_base import KnowledgeBase
+from tests.integration.helpers_server import chroma_server
+from tests.integration.helpers_store import find, open_base, write_library, write_pdf
 
-PLACES = ["server", "qdrant", "milvus", "helpers_memory_store:make"]
+PLACES = ["server", "qdrant", "milvus", "tests.integration.helpers_memory_store:make"]
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,12 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from helpers_store import (
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from catalogue import Catalogue
+from knowledge_base import KnowledgeBase
+from tests.integration.helpers_store import (
     SENTENCES,
     LineLoader,
     WordEmbedder,
@@ -17,11 +22,6 @@ from helpers_store import (
     stored_ids,
     write_pdf,
 )
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-
-from catalogue import Catalogue
-from knowledge_base import KnowledgeBase
 
 NAMES = st.sampled_from(["a.pdf", "b.pdf", "章 节.pdf"])
 STEPS = st.one_of(

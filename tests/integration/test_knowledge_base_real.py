@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from helpers_store import check_complete, settings_at
 from reportlab.pdfbase import pdfmetrics
 from reportlab.pdfbase.cidfonts import UnicodeCIDFont
 from reportlab.pdfgen import canvas
@@ -16,6 +15,7 @@ from config import Settings
 from knowledge_base import KnowledgeBase, open_knowledge_base
 from retriever import HybridRetriever
 from schema import Document
+from tests.integration.helpers_store import check_complete, settings_at
 
 ENGLISH = (
     "Loan periods",

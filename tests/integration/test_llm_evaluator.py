@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from helpers_providers import FakeProvider, Scripted, prompt_of, requests_allowed, serve, settings_for
 
 from i18n import Language
 from llm_evaluator import (
@@ -23,6 +22,7 @@ from llm_evaluator import (
 )
 from schema import Grade, Span, Thresholds, Usage
 from stages import Evaluator
+from tests.integration.helpers_providers import FakeProvider, Scripted, prompt_of, requests_allowed, serve, settings_for
 
 OWN = Thresholds(upper=0.4, lower=-0.5, strip=0.1)
 SPAN = Span(0, 1, margin=3.0)

@@ -7,13 +7,13 @@ from contextlib import closing
 from typing import Any
 
 import pytest
-from helpers_providers import FakeProvider, Scripted, prompt_of, requests_allowed, serve, settings_for
 
 from generator import ExtractiveGenerator
 from i18n import Language
 from llm_generator import LlmGenerator, build_generator, pack
 from schema import Document, Draft, Grade, Knowledge, Origin, Strip, Thresholds, Usage
 from stages import Generator
+from tests.integration.helpers_providers import FakeProvider, Scripted, prompt_of, requests_allowed, serve, settings_for
 
 TEXTS = ("The bridge opened in 1932.", "The architect was John Bradfield.", "It carries eight lanes of traffic.")
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers_providers import FakeProvider, Scripted, prompt_of, requests_allowed, serve, settings_for
 
 from agent_model import build_chat_model
 from endpoints import Role
 from llm_evaluator import Judge
 from provider_embeddings import ProviderEmbedder
+from tests.integration.helpers_providers import FakeProvider, Scripted, prompt_of, requests_allowed, serve, settings_for
 
 DESCRIPTORS = Path("/proc/self/fd")
 SLACK = 6

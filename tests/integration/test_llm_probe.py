@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from helpers_providers import Scripted, requests_allowed, serve, settings_for
 
 from config import load_settings
 from i18n import LANGUAGES, translate
 from llm_probe import probe_roles
+from tests.integration.helpers_providers import Scripted, requests_allowed, serve, settings_for
 
 
 @pytest.fixture(autouse=True)

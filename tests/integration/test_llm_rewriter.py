@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from helpers_providers import FakeProvider, Scripted, prompt_of, requests_allowed, serve, settings_for
 
 from errors import ProviderError
 from rewriter import LlmRewriter, RuleRewriter, build_rewriter, keyword_rewriter
 from schema import Turn, Usage
+from tests.integration.helpers_providers import FakeProvider, Scripted, prompt_of, requests_allowed, serve, settings_for
 
 HISTORY = [Turn("How long does the Roomba X10 run?", "About 120 minutes [1]. Made by iRobot.")]
 

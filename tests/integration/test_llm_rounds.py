@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
-from helpers_providers import FakeProvider, Scripted, prompt_of, requests_allowed, serve, settings_for
 
 from crag import Crag
 from i18n import Language
@@ -28,6 +27,7 @@ from schema import (
     Thresholds,
     Turn,
 )
+from tests.integration.helpers_providers import FakeProvider, Scripted, prompt_of, requests_allowed, serve, settings_for
 
 QUIET = 2.5
 """Seconds without a new request after which a round is complete; a busy machine starts threads late."""

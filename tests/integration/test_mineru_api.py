@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import helpers_pdf as made
 import pytest
-from helpers_mineru import hosted_service
 
 import mineru_api
 from config import Settings, load_settings
@@ -19,6 +17,8 @@ from errors import (
 from mineru_api import MineruApi
 from pdf_loader import PdfLoader, parse_pdf
 from schema import BlockParser, BlockType
+from tests.integration import helpers_pdf as made
+from tests.integration.helpers_mineru import hosted_service
 
 
 def settings_for(tmp_path: Path, url: str, **changes: object) -> Settings:

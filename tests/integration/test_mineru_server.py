@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import helpers_pdf as made
 import pytest
-from helpers_mineru import model_server
 
 from config import Settings, load_settings
 from errors import ConfigurationError
 from pdf_loader import PageResult, PdfLoader, dump_page, load_page, parse_pdf
 from schema import BlockParser, BlockType
+from tests.integration import helpers_pdf as made
+from tests.integration.helpers_mineru import model_server
 
 
 def settings_for(tmp_path: Path, url: str, **changes: object) -> Settings:

@@ -6,7 +6,6 @@ import os
 import time
 from pathlib import Path
 
-import helpers_pdf as made
 import pytest
 
 import pdf_process
@@ -14,6 +13,7 @@ from config import ROOT, Settings, load_settings
 from errors import PdfEmptyError, PdfEncryptedError, PdfError, PdfUnreadableError
 from pdf_loader import PdfLoader, parse_pdf
 from pdf_render import MAX_SIDE, render_page
+from tests.integration import helpers_pdf as made
 
 
 @pytest.fixture

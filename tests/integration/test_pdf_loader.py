@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
-import helpers_pdf as made
 import pytest
 
 from config import Settings, load_settings
 from pdf_loader import ParsedPdf, PdfLoader, block_as_json, dump_page, load_page, parse_pdf
 from schema import Block, BlockParser, BlockType
+from tests.integration import helpers_pdf as made
 
 
 @pytest.fixture

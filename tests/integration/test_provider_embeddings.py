@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers_providers import FakeProvider, Scripted, requests_allowed, serve, settings_for
 
 from config import load_settings
 from errors import CancelledError, ConfigurationError, ProviderError, ProviderUnavailableError
 from provider_embeddings import ProviderEmbedder, find_embedding_endpoint
+from tests.integration.helpers_providers import FakeProvider, Scripted, requests_allowed, serve, settings_for
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from helpers_web import Site, site
 
 import search
 import web_providers
@@ -19,6 +18,7 @@ from i18n import Language
 from keywords import Keywords
 from schema import Origin, SearchMode, Usage
 from search import WebSearcher, build_searcher
+from tests.integration.helpers_web import Site, site
 from web_cache import clear_cache
 from web_results import WebResult
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers_server import chroma_server
-from helpers_store import settings_at
 
 from config import Settings
 from errors import ConfigurationError, StoreError
+from tests.integration.helpers_server import chroma_server
+from tests.integration.helpers_store import settings_at
 from vector_store import Entry, Vectors, VectorStore, open_vector_store
 
 DIMENSION = 8

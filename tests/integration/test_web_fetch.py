@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from helpers_web import Names, Site, site
 
 import web_fetch
 from config import ROOT, Settings, load_settings
+from tests.integration.helpers_web import Names, Site, site
 from web_fetch import FetchProblem, Page, PageFetcher
 
 LOOPBACK = frozenset({"127.0.0.1"})

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from helpers_web import Site, site
 
 import web_providers
 from config import load_settings
@@ -19,6 +18,7 @@ from errors import (
     ProviderResponseError,
     ProviderUnavailableError,
 )
+from tests.integration.helpers_web import Site, site
 from web_providers import (
     DdgsProvider,
     SearxngProvider,

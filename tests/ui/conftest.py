@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers_page import BREAD, WATER, write_pdf
 from streamlit.testing.v1 import AppTest
 
 from config import ROOT, get_settings, load_settings
+from tests.helpers_page import BREAD, WATER, write_pdf
 
 APP = ROOT / "app_streamlit.py"
 OpenPage = Callable[..., AppTest]

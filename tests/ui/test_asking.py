@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from helpers_page import make_answer
 from streamlit.testing.v1 import AppTest
 
 from schema import Action
-from ui.conftest import OpenPage, all_text, ask, keys, shown, view
+from tests.helpers_page import make_answer
+from tests.ui.conftest import OpenPage, all_text, ask, keys, shown, view
 from views import resources
 
 QUESTION = "How deep is the mill pond of Ostrand at the sluice?"

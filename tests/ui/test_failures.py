@@ -11,7 +11,7 @@ import pytest
 import streamlit as st
 
 from schema import Token
-from ui.conftest import OpenPage, all_text, keys, shown, view
+from tests.ui.conftest import OpenPage, all_text, keys, shown, view
 
 SECRET = "do-not-show-7f3a"
 

@@ -6,11 +6,11 @@ import time
 from pathlib import Path
 
 import pytest
-from helpers_page import write_pdf
 from streamlit.testing.v1 import AppTest
 
 from config import get_settings
-from ui.conftest import OpenPage, all_text, ask, keys, shown, view
+from tests.helpers_page import write_pdf
+from tests.ui.conftest import OpenPage, all_text, ask, keys, shown, view
 from views import resources
 
 QUESTION = "Which tree stands in the yard of the Veltin school?"

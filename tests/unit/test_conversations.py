@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from helpers_page import make_answer
 
 from conversation_export import labelled_lines, to_json, to_markdown
 from conversations import Conversations, Rating, slim_answer
 from errors import StoreError
+from tests.helpers_page import make_answer
 
 
 @pytest.fixture

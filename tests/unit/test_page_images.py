@@ -6,12 +6,12 @@ import io
 from pathlib import Path
 
 import pytest
-from helpers_page import write_pdf
 from PIL import Image, ImageChops
 
 from errors import PdfError
 from page_images import crop_region, draw_page
 from schema import Region
+from tests.helpers_page import write_pdf
 
 BOX = (0.2, 0.3, 0.6, 0.4)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from helpers_page import make_answer
 
 from schema import Action, Grade, Knowledge, Part, Strip
+from tests.helpers_page import make_answer
 from what_if import lowered, reconsider
 
 
