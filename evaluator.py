@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 REMEMBERED_READINGS = 64
-STRIPS_READ_ALONE = 12
+STRIPS_READ_ALONE = 16
 """Strips with the best evidence in their documents that are read on their own as well."""
 NO_EVIDENCE = -12.0
 LEAST_RELEVANCE = -40.0
@@ -45,27 +45,26 @@ def squashed(logit: float) -> float:
 class Calibration:
     """Weights that turn what the reader says into a calibrated logit, and the thresholds on the squashed scale.
 
-    `document` weighs (relevance, margin of the best span, share of the question's terms found, 1); `strip` weighs
-    (relevance alone, margin in the document, relevance of the document, 1) of strips read alone, `glance` (margin in
-    the document, relevance of the document, 1) of the others.
+    `document` weighs (relevance, margin of the best span, share of the question's terms found, other language, 1);
+    `strip` weighs (relevance alone, margin in the document, relevance of the document, terms found in the strip and in
+    the document, other language, 1) of strips read alone, `glance` the same without the first of the others. Where a
+    text is in the other language, terms say nothing: they count 0 and "other language" 1.
     """
 
-    document: tuple[float, float, float, float]
-    strip: tuple[float, float, float, float]
-    glance: tuple[float, float, float]
+    document: tuple[float, ...]
+    strip: tuple[float, ...]
+    glance: tuple[float, ...]
     thresholds: Thresholds
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Calibration:
         """The `calibration.LANGUAGE` part of reader.json."""
-        relevance, best, shared, shift = map(float, values["document"])
-        alone, margin, whole, bias = map(float, values["strip"])
-        seen, around, base = map(float, values["glance"])
+        weights = {name: tuple(map(float, values[name])) for name in ("document", "strip", "glance")}
+        if [len(weights[name]) for name in ("document", "strip", "glance")] != [5, 7, 6]:
+            raise ValueError(f"weights of another version: {weights}")
         limits = values["thresholds"]
         return cls(
-            document=(relevance, best, shared, shift),
-            strip=(alone, margin, whole, bias),
-            glance=(seen, around, base),
+            **weights,
             thresholds=Thresholds(
                 upper=float(limits["upper"]), lower=float(limits["lower"]), strip=float(limits["strip"])
             ),
@@ -105,7 +104,7 @@ class ReaderEvaluator:
     def grade(self, question: str, *, passages: Sequence[str]) -> list[Grade]:
         """One grade for each passage, with the likeliest answer in it."""
         weights = self._calibrations[detect_language(question)].document
-        asked = terms(question)
+        asked = Asked.of(question)
         return [
             Grade(squashed(weighed(weights, document_features(asked, text=text, reading=reading))), span=reading.span())
             for text, reading in zip(passages, self._read(question, passages=passages), strict=True)
@@ -119,25 +118,28 @@ class ReaderEvaluator:
         calibration = self._calibrations[detect_language(question)]
         wholes = [self._whole(question, strips=strips) for strips in groups]
         readings = self._read(question, passages=[whole.text for whole in wholes])
+        asked = Asked.of(question)
         glances = [
             _Glance(
                 row,
                 column,
                 text=groups[row][column],
-                margin=margin_of(reading, start=start, end=end),
-                whole=reading.relevance,
+                features=glance_features(
+                    asked, strip=groups[row][column], whole=whole.text, reading=reading, place=place
+                ),
             )
             for row, (whole, reading) in enumerate(zip(wholes, readings, strict=True))
-            for column, (start, end) in enumerate(whole.places)
+            for column, place in enumerate(whole.places)
         ]
-        closest = sorted(glances, key=lambda glance: -(glance.margin + glance.whole))[:STRIPS_READ_ALONE]
-        alone = self._read(question, passages=[glance.text for glance in closest])
+        logits = [weighed(calibration.glance, glance.features) for glance in glances]
         graded = [[Grade(-1.0)] * len(strips) for strips in groups]
-        for glance in glances:
-            logit = weighed(calibration.glance, (glance.margin, glance.whole, 1.0))
+        for glance, logit in zip(glances, logits, strict=True):
             graded[glance.row][glance.column] = Grade(squashed(logit))
+        best = sorted(range(len(glances)), key=lambda place: -logits[place])[:STRIPS_READ_ALONE]
+        closest = [glances[place] for place in best]
+        alone = self._read(question, passages=[glance.text for glance in closest])
         for glance, reading in zip(closest, alone, strict=True):
-            logit = weighed(calibration.strip, (reading.relevance, glance.margin, glance.whole, 1.0))
+            logit = weighed(calibration.strip, (reading.relevance, *glance.features))
             graded[glance.row][glance.column] = Grade(squashed(logit), span=reading.span())
         return graded
 
@@ -186,8 +188,7 @@ class _Glance:
     row: int
     column: int
     text: str
-    margin: float
-    whole: float
+    features: tuple[float, ...]
 
 
 def margin_of(reading: Reading, *, start: int = 0, end: int | None = None) -> float:
@@ -196,10 +197,40 @@ def margin_of(reading: Reading, *, start: int = 0, end: int | None = None) -> fl
     return NO_EVIDENCE if span is None else max(NO_EVIDENCE, span.margin)
 
 
-def document_features(asked: set[str], *, text: str, reading: Reading) -> tuple[float, float, float, float]:
-    """What `Calibration.document` weighs; `asked` are the question's terms."""
-    shared = len(asked & terms(text)) / max(1, len(asked))
-    return max(LEAST_RELEVANCE, reading.relevance), margin_of(reading), shared, 1.0
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a question's words say about a text: its terms and its language."""
+
+    terms: frozenset[str]
+    language: Language
+
+    @classmethod
+    def of(cls, question: str) -> Asked:
+        """Read a question once for all its passages."""
+        return cls(frozenset(terms(question)), detect_language(question))
+
+    def shared(self, text: str) -> float:
+        """Share of the question's terms in a text, 0 … 1; 0 where the text is in the other language."""
+        return 0.0 if self.foreign(text) else len(self.terms & terms(text)) / max(1, len(self.terms))
+
+    def foreign(self, text: str) -> float:
+        """1 where the text is in the other language, else 0."""
+        return float(detect_language(text) != self.language)
+
+
+def document_features(asked: Asked, *, text: str, reading: Reading) -> tuple[float, ...]:
+    """What `Calibration.document` weighs."""
+    return max(LEAST_RELEVANCE, reading.relevance), margin_of(reading), asked.shared(text), asked.foreign(text), 1.0
+
+
+def glance_features(
+    asked: Asked, *, strip: str, whole: str, reading: Reading, place: tuple[int, int]
+) -> tuple[float, ...]:
+    """What `Calibration.glance` weighs: a strip at `place` of a document that was read as a whole."""
+    foreign = asked.foreign(whole)
+    margin = margin_of(reading, start=place[0], end=place[1])
+    found = 0.0 if foreign else len(asked.terms & terms(strip)) / max(1, len(asked.terms))
+    return margin, reading.relevance, found, asked.shared(whole), foreign, 1.0
 
 
 def weighed(weights: Sequence[float], features: Sequence[float]) -> float:
