@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import pickle
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -34,13 +35,13 @@ from benchmarks.labelled import (
     labelled_pairs,
 )
 from calibration import Case, Fit, fit_floor, fit_thresholds, measure
-from evaluator import document_features, margin_of, squashed, terms, weighed
+from evaluator import Asked, document_features, glance_features, squashed, weighed
 from question_parts import split_question
 from reader import Reader, Reading
 
 KIND_WEIGHTS = {"gold among 10": 1.5, "no gold among 10": 0.75}
 FLOOR_SHARE = 0.98
-Features = tuple[float, float, float, float]
+Features = tuple[float, ...]
 
 
 def in_fitting_half(question: str) -> bool:
@@ -53,9 +54,7 @@ class StripReading:
     """A strip as read alone and in its document, and whether it holds the answer."""
 
     question: str
-    alone: float
-    margin: float
-    whole: float
+    features: Features
     holds: bool
     group: int
 
@@ -65,20 +64,20 @@ class Remembering:
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
-        self._known: dict[tuple[str, str], Reading] = {}
+        self.known: dict[tuple[str, str], Reading] = {}
 
     def read(self, question: str, passages: Sequence[str]) -> list[Reading]:
         """Readings in order."""
-        unread = [text for text in dict.fromkeys(passages) if (question, text) not in self._known]
+        unread = [text for text in dict.fromkeys(passages) if (question, text) not in self.known]
         for text, reading in zip(unread, self._reader.read(question, passages=unread), strict=True):
-            self._known[question, text] = reading
-        return [self._known[question, text] for text in passages]
+            self.known[question, text] = reading
+        return [self.known[question, text] for text in passages]
 
 
 def fitted(features: NDArray[np.float64], labels: NDArray[np.bool_]) -> list[float]:
-    """Weights of a logistic regression, the bias last."""
-    model = LogisticRegression(C=10.0, max_iter=1000).fit(features, labels)
-    return [*map(float, model.coef_[0]), float(model.intercept_[0])]
+    """Weights of a logistic regression; the last feature is the constant 1."""
+    model = LogisticRegression(C=10.0, max_iter=1000, fit_intercept=False).fit(features, labels)
+    return list(map(float, model.coef_[0]))
 
 
 def strip_readings(cases: Sequence[StripCase], *, reader: Remembering) -> list[StripReading]:
@@ -88,22 +87,24 @@ def strip_readings(cases: Sequence[StripCase], *, reader: Remembering) -> list[S
         joint = "\n" if case.language == "zh" else " "
         whole = joint.join(case.strips)
         reading = reader.read(case.question, [whole])[0]
+        asked = Asked.of(case.question)
         start = 0
         for strip, alone, holds in zip(case.strips, reader.read(case.question, case.strips), case.holding, strict=True):
-            margin = margin_of(reading, start=start, end=start + len(strip))
-            found.append(StripReading(case.question, alone.relevance, margin, reading.relevance, holds, group))
+            place = (start, start + len(strip))
+            glance = glance_features(asked, strip=strip, whole=whole, reading=reading, place=place)
+            found.append(StripReading(case.question, (alone.relevance, *glance), holds, group))
             start += len(strip) + len(joint)
     return found
 
 
 def strip_features(readings: Sequence[StripReading]) -> NDArray[np.float64]:
-    """(alone, margin, whole) of each strip."""
-    return np.array([[r.alone, r.margin, r.whole] for r in readings])
+    """What `Calibration.strip` weighs, of each strip."""
+    return np.array([reading.features for reading in readings])
 
 
 def answer_logits(readings: Sequence[StripReading], weights: Sequence[float]) -> list[float]:
     """The best logit among the holding strips of each document."""
-    logits = strip_features(readings) @ np.array(weights[:3]) + weights[3]
+    logits = strip_features(readings) @ np.array(weights)
     best: dict[int, float] = {}
     for reading, logit in zip(readings, logits, strict=True):
         if reading.holds:
@@ -113,7 +114,7 @@ def answer_logits(readings: Sequence[StripReading], weights: Sequence[float]) ->
 
 def read_features(question: str, passages: Sequence[str], *, reader: Remembering) -> list[Features]:
     """What the document weights weigh, for every passage."""
-    asked = terms(question)
+    asked = Asked.of(question)
     readings = reader.read(question, passages)
     return [document_features(asked, text=text, reading=r) for text, r in zip(passages, readings, strict=True)]
 
@@ -174,13 +175,16 @@ class Material:
             if c.unseen and c.language == language
         ]
         self.actions: list[ActionCase] = cases
+        for case in cases:
+            for part in split_question(case.question):
+                reader.read(part, case.passages)
         chosen = [*cut_strips(per_source=per_source, seed=2), *given_strips()]
         self.strips = strip_readings([c for c in chosen if c.unseen and c.language == language], reader=reader)
 
     def fit(self, *, chosen: Callable[[str], bool]) -> Fitted:
         """Fit everything on the chosen questions."""
         pairs = [n for n, pair in enumerate(self.pairs) if chosen(pair.question)]
-        features = np.array([self.features[n][:-1] for n in pairs])
+        features = np.array([self.features[n] for n in pairs])
         document = fitted(features, np.array([self.pairs[n].answered for n in pairs]))
         strips = [reading for reading in self.strips if chosen(reading.question)]
         readings, holds = strip_features(strips), np.array([reading.holds for reading in strips])
@@ -198,7 +202,7 @@ class Material:
         scores = np.array([fit.score(self.features[n]) for n in pairs])
         relevance = np.array([self.features[n][0] for n in pairs])
         strips = [reading for reading in self.strips if chosen(reading.question)]
-        logits = strip_features(strips) @ np.array(fit.strip[:3]) + fit.strip[3]
+        logits = strip_features(strips) @ np.array(fit.strip)
         kept = np.array([squashed(float(logit)) >= fit.floor for logit in logits])
         answers = [squashed(logit) >= fit.floor for logit in answer_logits(strips, fit.strip)]
         kinds: dict[str, dict[str, Any]] = {}
@@ -239,12 +243,16 @@ def main() -> None:
     parser.add_argument("--per-kind", type=int, default=150)
     parser.add_argument("--per-source", type=int, default=150)
     parser.add_argument("--every", type=int, default=1, help="every n-th labelled pair only")
+    parser.add_argument("--cache", type=Path, help="pickle of readings to go on from and to write")
+    parser.add_argument("--languages", nargs="+", default=["en", "zh"])
     parser.add_argument("--dry", action="store_true", help="report, write nothing")
     arguments = parser.parse_args()
     reader = Remembering(Reader(arguments.model))
+    if arguments.cache and arguments.cache.exists():
+        reader.known = pickle.loads(arguments.cache.read_bytes())  # noqa: S301 -- written below, by this script
     calibration: dict[str, Any] = {}
     report: dict[str, Any] = {}
-    for language in ("en", "zh"):
+    for language in arguments.languages:
         material = Material(
             language=language,
             reader=reader,
@@ -252,6 +260,8 @@ def main() -> None:
             per_source=arguments.per_source,
             pairs=arguments.every,
         )
+        if arguments.cache:
+            arguments.cache.write_bytes(pickle.dumps(reader.known))
         half = material.fit(chosen=in_fitting_half)
         report[language] = material.report(half, chosen=lambda question: not in_fitting_half(question))
         calibration[language] = material.fit(chosen=lambda _: True).as_json()

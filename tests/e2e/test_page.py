@@ -7,6 +7,7 @@ import re
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import expect
@@ -14,7 +15,7 @@ from playwright.sync_api import expect
 from tests.e2e.conftest import ARTIFACTS, OpenBrowser, Server, ask, settle, start_server, stop_server
 from tests.helpers_page import write_pdf
 
-WORDS = {
+WORDS: dict[str, dict[str, Any]] = {
     "en-US": {
         "title": "Ask your PDFs",
         "update": "Update",

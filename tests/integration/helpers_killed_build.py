@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Callable
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -52,11 +53,13 @@ def main(folder: Path, *, at: int, rebuild: bool) -> None:
 
 def run(folder: Path, *, at: int = 0, rebuild: bool = False) -> int:
     """Build in another process; return its exit code: 0, or -9 when it died at write `at`."""
-    method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
-    context = multiprocessing.get_context(method)
-    if method == "forkserver":
-        context.set_forkserver_preload(["helpers_killed_build", "chromadb", "chromadb_rust_bindings"])
-    process = context.Process(target=main, args=(folder,), kwargs={"at": at, "rebuild": rebuild})
+    target: dict[str, Any] = {"target": main, "args": (folder,), "kwargs": {"at": at, "rebuild": rebuild}}
+    if "forkserver" in multiprocessing.get_all_start_methods():
+        forking = multiprocessing.get_context("forkserver")
+        forking.set_forkserver_preload(["tests.integration.helpers_killed_build", "chromadb", "chromadb_rust_bindings"])
+        process: BaseProcess = forking.Process(**target)
+    else:
+        process = multiprocessing.get_context("spawn").Process(**target)
     process.start()
     process.join(300)
     assert process.exitcode is not None

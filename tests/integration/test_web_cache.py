@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
-import web_cache
 from config import load_settings
 from web_cache import WebCache, build_cache, clear_cache
 
@@ -25,7 +25,7 @@ def test_keeps_and_replaces(cache: WebCache) -> None:
 
 def test_forgets_after_its_hours(cache: WebCache, monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1_000_000.0
-    monkeypatch.setattr(web_cache.time, "time", lambda: now)
+    monkeypatch.setattr(time, "time", lambda: now)
     cache.put("old", text="x")
     now += 24 * 3600 - 1
     assert cache.get("old") == "x"
@@ -37,7 +37,7 @@ def test_forgets_after_its_hours(cache: WebCache, monkeypatch: pytest.MonkeyPatc
 
 def test_drops_the_oldest_over_its_size(cache: WebCache, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(6):
-        monkeypatch.setattr(web_cache.time, "time", lambda now=1_000_000.0 + number: now)
+        monkeypatch.setattr(time, "time", lambda now=1_000_000.0 + number: now)
         cache.put(str(number), text="字" * 100)
     assert [cache.get(str(number)) is not None for number in range(6)] == [False, False, False, True, True, True]
 

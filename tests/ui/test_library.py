@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -69,7 +70,7 @@ def test_reruns_and_a_second_update_embed_nothing(
     embedder = resources._knowledge_base(get_settings(), "default").embedder
     embed = type(embedder).embed_passages
 
-    def counted(self: object, texts: list[str], **options: object) -> object:
+    def counted(self: Any, texts: list[str], **options: Any) -> Any:
         calls.append(len(texts))
         return embed(self, texts, **options)
 

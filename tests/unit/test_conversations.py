@@ -33,10 +33,10 @@ def test_an_answer_comes_back_with_every_box(kept: Conversations, tmp_path: Path
             before.page,
             before.kept,
         )
-    for before, after in zip(answer.graded, turn.answer.graded, strict=True):
-        length = len(before.document.text)
-        assert after.document.regions(0, length) == before.document.regions(0, length)
-        assert after.document.text == before.document.text
+    for asked, stored in zip(answer.graded, turn.answer.graded, strict=True):
+        length = len(asked.document.text)
+        assert stored.document.regions(0, length) == asked.document.regions(0, length)
+        assert stored.document.text == asked.document.text
 
 
 def test_strips_of_one_document_keep_different_boxes() -> None:

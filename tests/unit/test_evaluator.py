@@ -14,9 +14,9 @@ from evaluator import ReaderEvaluator, SimilarityEvaluator, build_evaluator, squ
 from reader import Reading, Window
 
 CALIBRATION = {
-    "document": [1.0, 0.0, 0.0, 0.5],
-    "strip": [1.0, 0.5, 0.25, 0.0],
-    "glance": [0.5, 0.25, -1.0],
+    "document": [1.0, 0.0, 0.0, 0.0, 0.5],
+    "strip": [1.0, 0.5, 0.25, 0.0, 0.0, 0.0, 0.0],
+    "glance": [0.5, 0.25, 0.0, 0.0, 0.0, -1.0],
     "thresholds": {"upper": 0.4, "lower": -0.5, "strip": -0.6},
 }
 
