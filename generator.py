@@ -18,8 +18,8 @@ CLEAR_LEAD = 0.1
 class ExtractiveGenerator:
     """Answers with quotations: at most `quotes` strips of each origin, none more than `reach` below the best one."""
 
-    quotes: int = 4
-    reach: float = 0.8
+    quotes: int = 5
+    reach: float = 1.2
     name: str = "extractive"
 
     def stream(self, question: str, *, knowledge: Knowledge, language: Language) -> Iterator[str | Draft]:
