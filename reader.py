@@ -79,7 +79,8 @@ class Reading:
 
     def span(self, *, start: int = 0, end: int | None = None) -> Span | None:
         """The likeliest answer inside the characters `start..end` (default: the passage), of any window."""
-        last = int(max(window.offsets[-1, 1] for window in self.windows if len(window.offsets))) if end is None else end
+        ends = [int(window.offsets[-1, 1]) for window in self.windows if len(window.offsets)]
+        last = max(ends, default=0) if end is None else end
         spans = [span for window in self.windows if (span := window.best_span(start, last))]
         return max(spans, key=lambda span: span.margin, default=None)
 

@@ -75,14 +75,18 @@ def export(reader: Reader, *, path: Path) -> None:
 
 
 def quantise(plain: Path, target: Path) -> None:
-    """Write the graph with the layers' matrix products in int8; the heads, small as they are, stay float32."""
+    """Write the graph with the layers' matrix products in int8, but for the ones after the activation function.
+
+    Their inputs have outliers that one scale for a whole text cannot hold: in int8 they moved the logit by 0.42 on
+    average (AUC −0.013), in float32 the rest moves it by 0.17 (AUC as before) for a fifth more time.
+    """
     graph = onnx.load(plain).graph
-    heads = [node.name for node in graph.node if node.op_type in {"MatMul", "Gemm"} and "/layers" not in node.name]
+    products = [node.name for node in graph.node if node.op_type in {"MatMul", "Gemm"}]
     quantize_dynamic(
         plain,
         target,
         op_types_to_quantize=["MatMul"],
-        nodes_to_exclude=heads,
+        nodes_to_exclude=[name for name in products if "/layers" not in name or "/narrow/" in name],
         weight_type=QuantType.QInt8,
         per_channel=True,
         reduce_range=True,

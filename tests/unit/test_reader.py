@@ -15,7 +15,7 @@ from schema import Span
 
 def _window(starts: list[float], ends: list[float], *, null: float = 0.0, relevance: float = 0.0) -> Window:
     """Tokens of four characters each."""
-    offsets = np.array([[4 * n, 4 * n + 4] for n in range(len(starts))], dtype=np.int64)
+    offsets = np.array([[4 * n, 4 * n + 4] for n in range(len(starts))], dtype=np.int64).reshape(-1, 2)
     return Window(
         relevance=relevance,
         null=null,
@@ -89,3 +89,9 @@ def test_a_damaged_file_is_named_with_a_hint(tmp_path: Path) -> None:
 def test_a_missing_model_is_a_model_error(tmp_path: Path) -> None:
     with pytest.raises(ModelError):
         verified_description(tmp_path / "nowhere")
+
+
+def test_an_empty_reading_has_no_span() -> None:
+    empty = Reading((_window([], [], relevance=-np.inf),))
+    assert empty.span() is None
+    assert empty.relevance == -np.inf
