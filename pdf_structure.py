@@ -53,7 +53,10 @@ def _retyped(element: Element, kind: BlockType, *, level: int = 0) -> Element:
 
 
 def _mark_running(elements: Sequence[Element], *, pages: int) -> list[Element]:
-    """Mark page numbers, and lines at the edge of the page that come back on other pages."""
+    """Mark page numbers, and lines at the edge of the page that come back on other pages.
+
+    A page that would have nothing left (a form of one changing line) keeps its lines.
+    """
     places: dict[tuple[str, bool], list[Element]] = defaultdict(list)
     for element in elements:
         edge = _edge(element.block)
@@ -76,7 +79,11 @@ def _mark_running(elements: Sequence[Element], *, pages: int) -> list[Element]:
             marked.append(_retyped(element, BlockType.HEADER if edge else BlockType.FOOTER))
         else:
             marked.append(element)
-    return marked
+    read = {element.block.page for element in marked if element.block.type not in PARATEXT and element.block.text}
+    return [
+        after if after.block.page in read or after.block.type is BlockType.PAGE_NUMBER else before
+        for before, after in zip(elements, marked, strict=True)
+    ]
 
 
 def _edge(block: Block) -> bool | None:

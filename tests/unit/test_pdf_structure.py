@@ -166,3 +166,11 @@ def test_footnotes_and_captions() -> None:
         BlockType.CAPTION,
         BlockType.FOOTNOTE,
     ]
+
+
+def test_a_page_of_one_changing_line_keeps_it() -> None:
+    top = (0.1, 0.03, 0.9, 0.05)
+    pages = [
+        [element(f"Station {number} measured {number + 7} litres.", page=number, box=top)] for number in range(1, 6)
+    ]
+    assert [block.type for block in document(*pages)] == [BlockType.TEXT] * 5
