@@ -92,6 +92,19 @@ class Catalogue:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
 
+    @contextmanager
+    def _snapshot(self) -> Iterator[None]:
+        """Several reads that see one state, whatever another process writes between them."""
+        with self._guarded() as connection:
+            if connection.in_transaction:
+                yield
+                return
+            connection.execute("BEGIN")
+            try:
+                yield
+            finally:
+                connection.execute("ROLLBACK")
+
     # Build state
 
     def meta(self, key: str) -> str:
@@ -292,17 +305,18 @@ class Catalogue:
         A content with several names gets the first one that is in `names`, else the first one.
         """
         rows = []
-        for part in _parts(chunk_ids):
-            with self._guarded() as connection:
-                rows += connection.execute(
-                    "SELECT id, document_id, type, text, header, heading_path, pieces"  # noqa: S608
-                    f" FROM chunks WHERE id IN ({_marks(part)})",
-                    part,
-                ).fetchall()
-        files = self.names({row[1] for row in rows})
-        pieces = {row[0]: [tuple(piece) for piece in json.loads(row[6])] for row in rows}
-        wanted = {(row[1], piece[2]) for row in rows for piece in pieces[row[0]]}
-        blocks = self._blocks(wanted)
+        with self._snapshot():
+            for part in _parts(chunk_ids):
+                with self._guarded() as connection:
+                    rows += connection.execute(
+                        "SELECT id, document_id, type, text, header, heading_path, pieces"  # noqa: S608
+                        f" FROM chunks WHERE id IN ({_marks(part)})",
+                        part,
+                    ).fetchall()
+            files = self.names({row[1] for row in rows})
+            pieces = {row[0]: [tuple(piece) for piece in json.loads(row[6])] for row in rows}
+            wanted = {(row[1], piece[2]) for row in rows for piece in pieces[row[0]]}
+            blocks = self._blocks(wanted)
         found = {}
         for chunk_id, document_id, kind, text, header, path, _ in rows:
             own = files.get(document_id) or ("",)

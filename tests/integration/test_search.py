@@ -264,7 +264,7 @@ def test_keywords_of_the_language_model_are_asked_and_booked(web: Site, tmp_path
     give(web)
     searcher = make_searcher(web, tmp_path, rewriter=FixedKeywords(("Pharos", "height", "metres", "ancient")))
     report = searcher.search(QUESTION, language="en")
-    assert (report.queries, report.usage.llm_calls) == (("Pharos height metres",), 1)
+    assert (report.queries[0], report.usage.llm_calls) == ("Pharos height metres", 1)
 
 
 def test_question_without_a_content_word(web: Site, searcher: WebSearcher) -> None:
