@@ -215,13 +215,15 @@ class Indexing:
             chunk_overlap=self._settings.chunk_overlap,
         )
         if not chunks:
-            raise PdfEmptyError(f"{files[0].name}: no text found", hint="scanned? enable OCR", name=files[0].name)
+            raise PdfEmptyError(
+                f"{files[0].name}: no text found", hint="check that its pages show text", file=files[0].name
+            )
         if stamp(files[0].path) != files[0].stamp:
             raise PdfUnreadableError(
                 f"{files[0].name} changed while it was read",
                 hint="build again",
                 code="file_changed",
-                name=files[0].name,
+                file=files[0].name,
             )
         self._write_vectors(chunks, document_id=document_id)
         row = DocumentRow(

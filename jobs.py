@@ -108,7 +108,7 @@ class BuildJob:
             report = self.knowledge_base.build(rebuild=rebuild, progress=self._note, cancel=cancel, passwords=passwords)
         except CragError as error:
             failure = error
-        except BaseException as error:
+        except BaseException as error:  # the thread ends here: whoever waits for the job must learn of it
             _logger.exception("a build ended with an error nobody expected")
             failure = CragError(f"{type(error).__name__}: {error}", hint="see the log")
         with self._lock:
