@@ -1,0 +1,268 @@
+"""The verbs of the terminal, DESIGN.md section 6: each takes the settings and its options and shows its result."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import terminal
+from config import ROOT
+from crag import Crag, build_crag, chosen_thresholds, judge
+from errors import CragError
+from json_lines import Json, error_record, print_json, read_rows, run_batch, show, text_of, texts_of
+from language import detect_language
+from records import answer_record, document_record
+from schema import Answered, Document, Knowledge, Origin, SearchMode, Strip
+
+if TYPE_CHECKING:
+    from config import Settings
+    from knowledge_base import KnowledgeBase
+    from stages import Evaluator
+
+
+def build(settings: Settings, options: argparse.Namespace) -> int:
+    """Bring the knowledge base up to date with its folder."""
+    with _open_knowledge_base(settings, options) as knowledge_base:
+        report = knowledge_base.build(
+            rebuild=options.rebuild,
+            progress=terminal.show_progress,
+            passwords=dict(pair.split("=", 1) for pair in options.password),
+        )
+    show(report.as_json(), options=options, text=terminal.build_text)
+    return 0
+
+
+def ask(settings: Settings, options: argparse.Namespace) -> int:
+    """Answer one question, or one JSON line for each line of a batch."""
+    with _open_knowledge_base(settings, options) as knowledge_base:
+        crag = build_crag(settings, knowledge_base=knowledge_base)
+        mode = SearchMode(options.web) if options.web else None
+        if options.batch:
+            return run_batch(options.batch, work=lambda row: _answer(crag, row=row, options=options, mode=mode))
+        stream = crag.stream(_question(options), files=options.file, search_mode=mode)
+        if options.json:
+            for event in stream:
+                if isinstance(event, Answered):
+                    print_json(answer_record(event.answer))
+        else:
+            terminal.show_events(stream)
+    return 0
+
+
+def retrieve(settings: Settings, options: argparse.Namespace) -> int:
+    """Show what is retrieved, without grading."""
+    from retriever import HybridRetriever
+
+    limit = options.k or settings.retrieve_k
+    with _open_knowledge_base(settings, options) as knowledge_base:
+        retriever = HybridRetriever(knowledge_base, embedder=knowledge_base.embedder, settings=settings)
+
+        def search(question: str) -> Json:
+            documents = retriever.retrieve(question, limit=limit, files=options.file)
+            return {"documents": [document_record(document) for document in documents]}
+
+        if options.batch:
+            return run_batch(options.batch, work=lambda row: search(text_of(row, "question")))
+        show(search(_question(options)), options=options, text=terminal.documents_text)
+    return 0
+
+
+def score(settings: Settings, options: argparse.Namespace) -> int:
+    """Grade (question, passage) lines from standard input."""
+    evaluator = _evaluator(settings)
+    for question, lines in itertools.groupby(read_rows("-"), key=lambda row: row.get("question")):
+        group = list(lines)
+        try:
+            grades = evaluator.grade(str(question or ""), passages=[text_of(row, "passage") for row in group])
+        except CragError as error:
+            for row in group:
+                print_json({"id": row.get("id"), "error": error_record(error)})
+            continue
+        for row, grade in zip(group, grades, strict=True):
+            print_json({"id": row.get("id"), "score": round(grade.score, 6), "grade_failed": grade.failed})
+    return 0
+
+
+def act(settings: Settings, options: argparse.Namespace) -> int:
+    """Tell the action that passages trigger, for lines from standard input."""
+    from question_parts import split_question
+
+    evaluator = _evaluator(settings)
+
+    def decide(row: Json) -> Json:
+        question = text_of(row, "question")
+        limits = chosen_thresholds(settings, detect_language(question), evaluator=evaluator)
+        parts = split_question(question)
+        judged = judge(evaluator, parts=parts, passages=texts_of(row, "passages"), thresholds=limits)
+        return {
+            "scores": [round(grade.score, 6) for grade in judged.grades],
+            "action": judged.verdict.action.value,
+            "missing": list(judged.verdict.missing) if len(parts) > 1 else [],
+        }
+
+    return run_batch("-", work=decide)
+
+
+def refine(settings: Settings, options: argparse.Namespace) -> int:
+    """Refine passages (or strips already cut), for lines from standard input."""
+    from question_parts import split_question
+    from refinement import StripRefiner
+
+    evaluator = _evaluator(settings)
+    refiner = StripRefiner(evaluator, max_strips=settings.max_strips)
+
+    def work(row: Json) -> Json:
+        question = text_of(row, "question")
+        limits = chosen_thresholds(settings, detect_language(question), evaluator=evaluator)
+        parts = split_question(question)
+        if "strips" in row:
+            knowledge = refiner.select(parts, groups=[_given_strips(texts_of(row, "strips"))], thresholds=limits)
+        else:
+            documents = [_passage(text, rank=rank) for rank, text in enumerate(texts_of(row, "passages"), start=1)]
+            knowledge = refiner.refine(parts, documents=documents, thresholds=limits)
+        return _knowledge_record(knowledge)
+
+    return run_batch("-", work=work)
+
+
+def parse(settings: Settings, options: argparse.Namespace) -> int:
+    """Parse one PDF to blocks."""
+    from pdf_loader import block_as_json, parse_pdf
+
+    parsed = parse_pdf(Path(options.path), settings=settings, password=options.password)
+    record = {
+        "pages": parsed.pages,
+        "parser": parsed.parser,
+        "ocr_pages": parsed.ocr_pages,
+        "reasons": [{"page": page, "reason": reason} for page, reason in parsed.reasons],
+        "blocks": [block_as_json(block) for block in parsed.blocks],
+    }
+    show(record, options=options, text=terminal.parsed_text)
+    return 0
+
+
+def list_documents(settings: Settings, options: argparse.Namespace) -> int:
+    """List the documents of a knowledge base."""
+    with _open_knowledge_base(settings, options) as knowledge_base:
+        documents = [document.as_json() for document in knowledge_base.documents()]
+    show({"documents": documents}, options=options, text=terminal.list_text)
+    return 0
+
+
+def delete(settings: Settings, options: argparse.Namespace) -> int:
+    """Remove a document: its file, vectors, rows and cached pages."""
+    with _open_knowledge_base(settings, options) as knowledge_base:
+        knowledge_base.delete(options.name)
+    show({"deleted": options.name}, options=options, text=lambda _: terminal.word("deleted", name=options.name))
+    return 0
+
+
+def status(settings: Settings, options: argparse.Namespace) -> int:
+    """Show counts, models, thresholds and places."""
+    from doctor import status_record
+
+    with _open_knowledge_base(settings, options) as knowledge_base:
+        show(status_record(settings, knowledge_base=knowledge_base), options=options, text=terminal.status_text)
+    return 0
+
+
+def doctor(settings: Settings, options: argparse.Namespace) -> int:
+    """Tell what works and what to fix."""
+    from doctor import examine
+
+    checks = examine(settings, knowledge_base=options.kb)
+    show({"checks": [check.as_json() for check in checks]}, options=options, text=terminal.checks_text)
+    return 0 if all(check.ok for check in checks) else 1
+
+
+def calibrate(settings: Settings, options: argparse.Namespace) -> int:
+    """Fit the thresholds to labelled questions; `--save` makes them the settings."""
+    from calibration import calibrate as fit
+    from config import save_settings
+
+    fitted = fit(list(read_rows(options.path)), evaluator=_evaluator(settings))
+    if options.save:
+        chosen = fitted.thresholds
+        save_settings(
+            settings.data_dir, changes={"upper": chosen.upper, "lower": chosen.lower, "strip_floor": chosen.strip}
+        )
+    show(fitted.as_json(), options=options, text=terminal.calibration_text)
+    return 0
+
+
+def serve(settings: Settings, options: argparse.Namespace) -> int:
+    """Start the page."""
+    command = [
+        *(sys.executable, "-m", "streamlit", "run", str(ROOT / "app_streamlit.py")),
+        *("--server.address", settings.host, "--server.port", str(options.port or settings.port)),
+        *("--server.maxUploadSize", str(settings.max_upload_mb)),
+    ]
+    return subprocess.call(command, cwd=ROOT)  # noqa: S603
+
+
+def download_mineru(settings: Settings, options: argparse.Namespace) -> int:
+    """Download the MinerU weights to a visible folder."""
+    from mineru_local import download_weights
+
+    folder = download_weights(settings, target=Path(options.target) if options.target else None)
+    show({"path": str(folder)}, options=options, text=lambda found: str(found["path"]))
+    return 0
+
+
+def clear_web_cache(settings: Settings, options: argparse.Namespace) -> int:
+    """Forget all cached web results and pages."""
+    from search import clear_cache
+
+    clear_cache(settings)
+    show({"cleared": True}, options=options, text=lambda _: terminal.word("cache_cleared"))
+    return 0
+
+
+def _open_knowledge_base(settings: Settings, options: argparse.Namespace) -> KnowledgeBase:
+    from knowledge_base import open_knowledge_base
+
+    return open_knowledge_base(settings, name=options.kb)
+
+
+def _evaluator(settings: Settings) -> Evaluator:
+    from embeddings import build_embedder
+    from evaluator import build_evaluator
+
+    return build_evaluator(settings, embedder=build_embedder(settings))
+
+
+def _answer(crag: Crag, *, row: Json, options: argparse.Namespace, mode: SearchMode | None) -> Json:
+    for event in crag.stream(text_of(row, "question"), files=options.file, search_mode=mode):
+        if isinstance(event, Answered):
+            return answer_record(event.answer)
+    raise AssertionError("the stream always ends with Answered")
+
+
+def _question(options: argparse.Namespace) -> str:
+    return text_of({"question": options.question}, "question")
+
+
+def _passage(text: str, *, rank: int) -> Document:
+    return Document(text=text, origin=Origin.KB, rank=rank)
+
+
+def _given_strips(texts: list[str]) -> list[Strip]:
+    document = _passage("\n".join(texts), rank=1)
+    starts = itertools.accumulate((len(text) + 1 for text in texts), initial=0)
+    return [
+        Strip(text=text, document=document, start=start, end=start + len(text))
+        for text, start in zip(texts, starts, strict=False)
+    ]
+
+
+def _knowledge_record(knowledge: Knowledge) -> Json:
+    return {
+        "strips": [
+            {"text": strip.text, "score": round(strip.grade.score, 6), "kept": strip.kept} for strip in knowledge.strips
+        ],
+        "knowledge": knowledge.text,
+    }
