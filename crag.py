@@ -165,6 +165,7 @@ class Crag:
             graded=run.graded,
             knowledge=run.knowledge,
             citations=() if draft is None or draft.declined else draft.citations,
+            unknown_citations=0 if draft is None else draft.unknown_citations,
             search=run.report,
             models=self.models,
             seconds=Seconds(**run.seconds, total=perf_counter() - run.started),

@@ -130,6 +130,7 @@ def make_draft(
         text="".join(pieces).strip(),
         citations=tuple(cite(sources[n - 1], n=n, matched=n in matched) for n in numbers),
         warnings=tuple(key for key, met in warnings.items() if met),
+        unknown_citations=cited.dropped,
     )
 
 

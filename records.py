@@ -30,6 +30,7 @@ def answer_record(answer: Answer) -> Json:
         "documents": [graded_record(graded) for graded in answer.graded],
         "strips": [strip_record(strip) for strip in answer.knowledge.strips],
         "citations": [citation_record(citation) for citation in answer.citations],
+        "unknown_citations": answer.unknown_citations,
         "search": {
             "mode": answer.search.mode.value,
             "provider": answer.search.provider,

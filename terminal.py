@@ -51,7 +51,11 @@ def show_progress(progress: Progress) -> None:
 
 
 def show_events(events: Iterable[Event]) -> None:
-    """Show a question's stages on stderr as they happen, its answer and sources on stdout."""
+    """Show a question's stages on stderr as they happen, its answer and sources on stdout.
+
+    A model's text is written as it comes and once more where checking its citations changed it.
+    """
+    written = ""
     for event in events:
         match event:
             case Rewritten():
@@ -69,17 +73,20 @@ def show_events(events: Iterable[Event]) -> None:
                 kept, total = len(event.knowledge.kept), len(event.knowledge.strips)
                 say(word("prepared", kept=kept, total=total))
             case Token():
+                written += event.text
                 sys.stdout.write(event.text)
                 sys.stdout.flush()
             case Answered():
-                sys.stdout.write(_ending(event.answer) + "\n")
+                sys.stdout.write("\n" * bool(written) + _ending(event.answer, written=written) + "\n")
             case _:
                 pass
 
 
-def _ending(answer: Answer) -> str:
+def _ending(answer: Answer, *, written: str) -> str:
     language: Language = "zh" if answer.language == "zh" else "en"
-    lines = [answer.text if answer.refused else ""]
+    lines = [word("checked_answer") if written and not answer.refused else "", answer.text]
+    if answer.text.strip() == written.strip():
+        lines = []
     lines += [
         f"[{citation.n}] "
         + (f"{citation.file}, {word('page', page=citation.page)}" if citation.file else f"WEB {citation.url}")

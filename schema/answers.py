@@ -90,7 +90,8 @@ class Models:
 class Draft:
     """What a generator made: text with `[n]` marks, the citations behind them, warnings (i18n keys), usage.
 
-    `declined` when a model said that the strips do not answer: the question is then refused.
+    `declined` when a model said that the strips do not answer: the question is then refused. `unknown_citations`
+    counts the numbers of sources that do not exist; they are dropped from the text.
     """
 
     text: str
@@ -98,6 +99,7 @@ class Draft:
     warnings: tuple[str, ...] = ()
     usage: Usage = Usage()
     declined: bool = False
+    unknown_citations: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,7 @@ class Answer:
     warnings: tuple[str, ...] = ()
     id: str = ""
     original_question: str = ""
+    unknown_citations: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,6 +82,7 @@ def test_an_invented_number_is_dropped_and_said() -> None:
     assert made is not None
     assert made.text == "The bridge opened in 1932 [1]."
     assert made.warnings == ("models.citation_unknown",)
+    assert made.unknown_citations == 1
 
 
 def test_without_citations_each_sentence_is_matched() -> None:

@@ -1,0 +1,39 @@
+"""What a person sees of a question in the terminal."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import terminal
+from schema import Answer, Answered, Token
+from tests.helpers_page import make_answer
+
+
+@pytest.fixture(autouse=True)
+def _english(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(terminal, "_language", lambda: "en")
+
+
+def shown(answer: Answer, *pieces: str, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    terminal.show_events([*map(Token, pieces), Answered(answer)])
+    return [line for line in capsys.readouterr().out.splitlines() if line]
+
+
+def test_an_answer_that_was_written_as_it_is_stands_once(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = shown(make_answer(text="Nine metres [1]."), "Nine ", "metres [1].", capsys=capsys)
+    assert lines == ["Nine metres [1].", "[1] a.pdf, page 1"]
+
+
+def test_an_answer_that_checking_changed_is_shown_again(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = shown(make_answer(text="Nine metres [1]."), "Nine metres [1, 7].", capsys=capsys)
+    assert lines[0] == "Nine metres [1, 7]."
+    assert lines[1:] == ["The answer after its citations were checked:", "Nine metres [1].", "[1] a.pdf, page 1"]
+
+
+def test_a_refusal_is_shown_without_a_word_about_citations(capsys: pytest.CaptureFixture[str]) -> None:
+    refused = replace(make_answer(text="Not in the documents.", refused=True), warnings=("warning.grade_failed",))
+    lines = shown(refused, capsys=capsys)
+    assert lines[0] == "Not in the documents."
+    assert len(lines) == 2
