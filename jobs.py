@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from build_report import BuildReport, Progress
@@ -73,8 +73,10 @@ class BuildJob:
         """Why the last build failed as a whole."""
         return self.state.error
 
-    def start(self, *, rebuild: bool = False, passwords: Mapping[str, str] | None = None) -> bool:
-        """Start a build; return False, and change nothing, when one runs already."""
+    def start(
+        self, *, rebuild: bool = False, passwords: Mapping[str, str] | None = None, again: Collection[str] = ()
+    ) -> bool:
+        """Start a build as `KnowledgeBase.build` does; return False, and change nothing, when one runs already."""
         with self._lock:
             if self._state.running:
                 return False
@@ -82,7 +84,12 @@ class BuildJob:
             self._state = JobState(running=True, started=time.time())
             self._thread = threading.Thread(
                 target=self._run,
-                kwargs={"rebuild": rebuild, "passwords": dict(passwords or {}), "cancel": self._cancel},
+                kwargs={
+                    "rebuild": rebuild,
+                    "passwords": dict(passwords or {}),
+                    "again": frozenset(again),
+                    "cancel": self._cancel,
+                },
                 name="build",
                 daemon=True,
             )
@@ -102,10 +109,14 @@ class BuildJob:
             self._thread.join(timeout)
         return self.state
 
-    def _run(self, *, rebuild: bool, passwords: Mapping[str, str], cancel: threading.Event) -> None:
+    def _run(
+        self, *, rebuild: bool, passwords: Mapping[str, str], again: Collection[str], cancel: threading.Event
+    ) -> None:
         report, failure = None, None
         try:
-            report = self.knowledge_base.build(rebuild=rebuild, progress=self._note, cancel=cancel, passwords=passwords)
+            report = self.knowledge_base.build(
+                rebuild=rebuild, progress=self._note, cancel=cancel, passwords=passwords, again=again
+            )
         except CragError as error:
             failure = error
         except BaseException as error:  # the thread ends here: whoever waits for the job must learn of it

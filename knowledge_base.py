@@ -23,7 +23,7 @@ from catalogue_rows import Counts
 from config import Settings
 from embeddings import Embedder
 from errors import StoreError
-from generations import Generations
+from generations import Generation, Generations
 from indexing import Indexing, Loader, scan, sweep
 from listing import DocumentInfo, Status, list_documents
 from schema import Block, Chunk
@@ -78,10 +78,12 @@ class KnowledgeBase:
         progress: Callable[[Progress], None] | None = None,
         cancel: threading.Event | None = None,
         passwords: Mapping[str, str] | None = None,
+        again: Collection[str] = (),
     ) -> BuildReport:
         """Index what changed in the files folder, or with `rebuild` everything into a new generation.
 
-        `passwords` are by file name. A stopped build returns with `stopped` set; the next one goes on from there.
+        `passwords` are by file name; the files named in `again` are read anew although they did not change, and are
+        missing from answers until then. A stopped build returns with `stopped` set; the next one goes on from there.
         :raises StoreLockedError: another build is running.
         :raises EmbeddingMismatchError: embedder or chunking changed since the store was built; rebuild.
         :raises StoreError: the store fails, or the files folder of a filled knowledge base is gone.
@@ -97,6 +99,7 @@ class KnowledgeBase:
             generation = self._generations.open(number)
             parsed = self._generations.pages_to_reuse(current, number=number)
             try:
+                _forget(again, generation=generation)
                 report = Indexing(
                     self.settings,
                     catalogue=generation.catalogue,
@@ -283,6 +286,18 @@ class KnowledgeBase:
         if not same:
             raise StoreError(f"there is no file {name!r}", hint="list shows the names", code="file_unknown", name=name)
         return name if name in same else same[0]
+
+
+def _forget(names: Collection[str], *, generation: Generation) -> None:
+    """Take files, under all their names, out of a generation: the next run over the folder reads them as new ones."""
+    catalogue = generation.catalogue
+    known = catalogue.files()
+    contents = {known[name].document_id for name in names if name in known}
+    half_read = catalogue.pending() - contents
+    for name in [name for name, row in known.items() if row.document_id in contents]:
+        catalogue.remove_file(name)
+    if contents:
+        sweep(catalogue, store=generation.store, keep=half_read)
 
 
 def open_knowledge_base(settings: Settings, *, name: str = DEFAULT) -> KnowledgeBase:
