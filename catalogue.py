@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from pydantic import TypeAdapter
 
@@ -159,7 +160,7 @@ class Catalogue:
         """Return every known file by name, in order of names."""
         with self._guarded() as connection:
             rows = connection.execute("SELECT name, stamp, document_id, status, error FROM files ORDER BY name")
-            return {row[0]: FileRow(row[0], row[1], row[2], FileStatus(row[3]), json.loads(row[4])) for row in rows}
+            return {row[0]: FileRow(*row[:3], FileStatus(row[3]), _read_error(row[4])) for row in rows}
 
     def documents(self) -> dict[str, DocumentRow]:
         """Return every committed content by id."""
@@ -388,6 +389,10 @@ class Catalogue:
                 break
             kept.append(term)
         return kept
+
+
+def _read_error(text: str) -> Mapping[str, Any]:
+    return {} if text == "{}" else dict(json.loads(text))
 
 
 def _marks(values: Collection[object]) -> str:

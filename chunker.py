@@ -16,6 +16,9 @@ from dataclasses import dataclass
 from schema import PARATEXT, Block, BlockType, Chunk, Piece
 from sentences import is_table_row, is_table_rule, line_spans
 
+RULES = 1
+"""Raise it when the same PDF would give other chunks, by the rules here or by those of the layout (pdf_*.py): stores
+built before then say that they want a rebuild, which reads their PDFs again."""
 SEPARATORS = ["\n\n", "\n", "。", "！", "？", "；", ". ", "! ", "? ", "; ", "，", ", ", " ", ""]
 LONGEST_LEAD_IN = 240
 """Widest paragraph ending in a colon that still counts as the caption of the table after it."""

@@ -15,12 +15,14 @@ from typing import Any
 
 from bases import Base
 from catalogue import Catalogue
+from chunker import RULES
 from config import Settings
 from embeddings import Embedder
 from errors import EmbeddingMismatchError, StoreError
 from vector_store import VectorStore, open_vector_store
 
 _logger = logging.getLogger(__name__)
+_FIRST_RULES = 1
 _MODEL = ("embedder", "dimension")
 _PROCESS = uuid.uuid4().hex
 _epochs: dict[Path, tuple[int, str]] = {}
@@ -37,8 +39,8 @@ class Generation:
     epoch: int
 
     def signature(self) -> dict[str, Any]:
-        """Return what it was built with: embedder, dimension, chunk_size, chunk_overlap."""
-        return dict(json.loads(self.catalogue.meta("signature") or "{}"))
+        """Return what it was built with: embedder, dimension, chunk_size, chunk_overlap, chunk_rules."""
+        return _signature(self.catalogue)
 
     def close(self) -> None:
         """Close both files."""
@@ -129,16 +131,19 @@ class Generations:
             return {}
         catalogue = Catalogue(self._path(number))
         try:
-            return dict(json.loads(catalogue.meta("signature") or "{}"))
+            return _signature(catalogue)
         finally:
             catalogue.close()
 
     def pages_to_reuse(self, current: int, *, number: int) -> Catalogue | None:
-        """Open the catalogue whose parsed pages a rebuild may take over: embedder or chunking changed, not the parser.
+        """Open the catalogue whose parsed pages a rebuild may take over: embedder or chunk size changed, no more.
 
-        A rebuild that nothing forces reads every PDF again.
+        A rebuild that nothing forces reads every PDF again; so does one for another parser or for new chunk rules.
         """
-        if not current or current == number or not self.mismatch_of(self._noted(current)):
+        if not current or current == number:
+            return None
+        found = self._noted(current)
+        if not self.mismatch_of(found) or found.get("chunk_rules") != RULES:
             return None
         catalogue = Catalogue(self._path(current))
         if catalogue.meta("parser") == self._parser():
@@ -156,6 +161,7 @@ class Generations:
             "dimension": self._embedder.dimension,
             "chunk_size": self._settings.chunk_size,
             "chunk_overlap": self._settings.chunk_overlap,
+            "chunk_rules": RULES,
         }
 
     def mismatch_of(self, found: Mapping[str, Any]) -> str:
@@ -241,3 +247,9 @@ class Generations:
             dimension=self._embedder.dimension,
             epoch=epoch,
         )
+
+
+def _signature(catalogue: Catalogue) -> dict[str, Any]:
+    """Return a catalogue's signature; one from before the rules were numbered has the first ones."""
+    noted = catalogue.meta("signature")
+    return {"chunk_rules": _FIRST_RULES, **json.loads(noted)} if noted else {}

@@ -61,19 +61,21 @@ class FoundFile:
 
 def scan(folder: Path) -> tuple[FoundFile, ...]:
     """Return the PDFs directly in `folder`, by name; hidden files and folders are left alone."""
-    if not folder.is_dir():
+    try:
+        with os.scandir(folder) as entries:
+            named = [entry for entry in entries if entry.name.lower().endswith(".pdf") and entry.name[0] != "."]
+            return tuple(sorted((file for entry in named if (file := _found(entry))), key=lambda file: file.name))
+    except (FileNotFoundError, NotADirectoryError):
         return ()
-    named = (path for path in sorted(folder.iterdir()) if path.suffix.lower() == ".pdf" and path.name[0] != ".")
-    return tuple(found for path in named if (found := _found(path)))
 
 
-def _found(path: Path) -> FoundFile | None:
+def _found(entry: os.DirEntry[str]) -> FoundFile | None:
     """Return what is there; None for a folder, or a file that went away meanwhile."""
     try:
-        status = path.stat()
+        status = entry.stat()
     except OSError:
         return None
-    return FoundFile(path.name, path, _stamp(status), status.st_size) if S_ISREG(status.st_mode) else None
+    return FoundFile(entry.name, Path(entry), _stamp(status), status.st_size) if S_ISREG(status.st_mode) else None
 
 
 def stamp(path: Path) -> str:

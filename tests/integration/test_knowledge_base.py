@@ -8,17 +8,15 @@ import threading
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pypdf import PdfReader, PdfWriter
 
 from build_report import Outcome, Progress, Stage
-from errors import EmbeddingMismatchError, StoreError, StoreLockedError
+from errors import StoreError, StoreLockedError
 from knowledge_base import KnowledgeBase
-from pdf_loader import PageResult, PdfLoader
+from pdf_loader import PdfLoader
 from tests.integration.helpers_store import (
-    LineLoader,
     WordEmbedder,
     check_complete,
     find,
@@ -312,66 +310,6 @@ def test_stopped_rebuild_leaves_the_old_answering_and_is_gone_on_with(tmp_path: 
         base.build(rebuild=True)
         check_complete(base)
         assert embedder.embedded == 2 * once
-
-
-def test_changed_embedder_is_explained_and_a_rebuild_heals_it(tmp_path: Path) -> None:
-    with open_base(tmp_path) as base:
-        write_library(base.files_dir, files=2)
-        base.build()
-    other = WordEmbedder(name="other words", dimension=32)
-    with open_base(tmp_path, embedder=other) as base:
-        assert base.status().mismatch == "embedder"
-        with pytest.raises(EmbeddingMismatchError) as caught:
-            find(base, "heron")
-        assert "other words" in caught.value.message
-        assert "rebuild" in caught.value.hint
-        with pytest.raises(EmbeddingMismatchError):
-            base.build()
-        assert [each.status for each in base.documents()] == ["indexed", "indexed"]
-        base.build(rebuild=True)
-        check_complete(base)
-        assert base.status().mismatch == ""
-        assert find(base, "heron")
-
-
-def test_changed_chunking_still_answers_but_wants_a_rebuild(tmp_path: Path) -> None:
-    with open_base(tmp_path) as base:
-        write_library(base.files_dir, files=2)
-        base.build()
-    with open_base(tmp_path, chunk_size=300) as base:
-        assert base.status().mismatch == "chunking"
-        assert find(base, "heron")
-        with pytest.raises(EmbeddingMismatchError) as caught:
-            base.build()
-        assert caught.value.code == "chunking_changed"
-        base.build(rebuild=True)
-        assert base.status().mismatch == ""
-
-
-class CountingLoader(LineLoader):
-    read = 0
-
-    def pages(self, path: Path, **arguments: Any) -> Iterator[PageResult]:
-        for page in super().pages(path, **arguments):
-            self.read += 1
-            yield page
-
-
-def test_rebuild_for_another_chunk_size_reads_no_page_again_but_a_plain_one_does(tmp_path: Path) -> None:
-    loader = CountingLoader()
-    with open_base(tmp_path, loader=loader) as base:
-        write_library(base.files_dir, files=2)
-        base.build()
-        assert loader.read == 4
-        base.build(rebuild=True)
-        assert loader.read == 8
-    with open_base(tmp_path, loader=loader, chunk_size=300) as base:
-        base.build(rebuild=True)
-        check_complete(base)
-        assert loader.read == 8
-    with open_base(tmp_path, loader=loader, chunk_size=400, pdf_parser="embedded") as base:
-        base.build(rebuild=True)
-        assert loader.read == 12
 
 
 def test_only_one_build_at_a_time_and_the_lock_names_its_holder(base: KnowledgeBase) -> None:

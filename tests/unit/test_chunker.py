@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chunker import split_blocks, width
+from chunker import RULES, split_blocks, width
 from schema import PARATEXT, Block, BlockParser, BlockType, Line
 
 FILE = "handbook.pdf"
@@ -208,3 +209,19 @@ def test_lines_of_a_cut_block_are_found_again() -> None:
 
 def test_nothing_to_index_gives_no_chunks() -> None:
     assert split_blocks([block("3", kind=BlockType.PAGE_NUMBER), block("  \n")], file=FILE) == ()
+
+
+def test_rules_that_cut_otherwise_have_a_new_number() -> None:
+    prose = "The warranty lasts two years. Payment is due within 30 days, unless agreed otherwise. " * 20
+    blocks = [
+        title("Terms", order=0),
+        block(prose, order=1, path=("Terms",)),
+        block("保修期为两年。设备应存放在干燥处；温度不超过四十度。" * 20, order=2, path=("Terms",)),
+        title("Prices", order=3, page=2),
+        block("The prices are:", order=4, page=2, path=("Prices",)),
+        block(table_text(80), kind=BlockType.TABLE, order=5, page=2, path=("Prices",)),
+        block("They hold until May.", order=6, page=3, path=("Prices",)),
+    ]
+    ids = "\n".join(chunk.id for chunk in split_blocks(blocks, file=FILE, chunk_overlap=60))
+    digest = hashlib.sha256(ids.encode()).hexdigest()[:12]
+    assert (RULES, digest) == (1, "ed2032378916"), "other chunks: raise chunker.RULES and note the digest here"
