@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from action_trigger import trigger
+from generator import both_sides
 from i18n import Language
 from language import detect_language
 from refusal import Refusal
@@ -46,7 +47,7 @@ from schema import (
     Usage,
     Verdict,
 )
-from stages import Evaluator, Generator, Refiner, Retriever, Rewriter, Searcher
+from stages import Evaluator, Generator, Propose, Refiner, Retriever, Rewriter, Searcher
 from together import together
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class Crag:
     thresholds: Callable[[Language], Thresholds]
     refusal: Refusal
     record: Callable[[Answer], None]
+    propose: Propose | None = None
     limit: int = 10
     search_mode: SearchMode = SearchMode.OFF
 
@@ -103,13 +105,12 @@ class Crag:
         run.verdict = judged.verdict
         yield Evaluated(run.graded, verdict=run.verdict, seconds=run.lap("evaluate"))
 
-        if run.verdict.action is not Action.CORRECT and run.report.mode is SearchMode.AUTO:
-            run.report = self.searcher.search(_search_question(run), language=run.language)
+        found = self._search(run) if run.verdict.action is not Action.CORRECT else []
         yield Searched(run.report, seconds=run.lap("search"))
 
         refine = partial(self.refiner.refine, thresholds=limits)
-        internal = partial(refine, parts, documents=_relevant(run))
-        external = partial(refine, run.verdict.missing, documents=run.report.documents)
+        internal = partial(refine, parts, documents=_relevant(run.graded, verdict=run.verdict))
+        external = partial(refine, run.verdict.missing, documents=found)
         run.knowledge = Knowledge(tuple(strip for known in together([internal, external]) for strip in known.strips))
         yield Prepared(run.knowledge, seconds=run.lap("refine"))
 
@@ -140,10 +141,24 @@ class Crag:
         ranked = list(merged.values())[: self.limit]
         return [replace(document, rank=rank) for rank, document in enumerate(ranked, start=1)]
 
+    def _search(self, run: _Run) -> list[Document]:
+        """Search where that is allowed; grade what is found like documents, and return what is worth refining."""
+        if run.report.mode is not SearchMode.AUTO:
+            return []
+        run.report = self.searcher.search(_search_question(run), language=run.language)
+        run.lap("search")
+        documents, parts = run.report.documents, run.verdict.missing
+        passages = [document.text for document in documents]
+        judged = judge(self.evaluator, parts=parts, passages=passages, thresholds=run.verdict.thresholds)
+        run.report = replace(run.report, graded=tuple(map(Graded, documents, judged.grades)))
+        run.lap("evaluate")
+        return _relevant(run.report.graded, verdict=judged.verdict)
+
     def _generate(self, run: _Run) -> Iterator[Event]:
         for piece in self.generator.stream(run.question, knowledge=run.knowledge, language=run.language):
             if isinstance(piece, Draft):
-                run.draft = piece
+                run.draft, added = both_sides(piece, knowledge=run.knowledge, language=run.language)
+                yield from (Token(added),) if added else ()
             else:
                 yield Token(piece)
         run.lap("generate")
@@ -151,7 +166,10 @@ class Crag:
     def _finish(self, run: _Run) -> Answer:
         draft = run.draft
         refused = draft is None or draft.declined
-        grades = [*(item.grade for item in run.graded), *(strip.grade for strip in run.knowledge.strips)]
+        if refused and run.report.mode is SearchMode.ASK and self.propose:
+            run.report = self.propose(_search_question(run), language=run.language)
+        judged = (*run.graded, *run.report.graded)
+        grades = [*(item.grade for item in judged), *(strip.grade for strip in run.knowledge.strips)]
         usage = sum((grade.usage for grade in grades), run.usage + run.report.usage)
         answer = Answer(
             id=uuid4().hex,
@@ -230,12 +248,11 @@ def _best_grade(grades: Sequence[Grade]) -> Grade:
     return replace(best, usage=sum((grade.usage for grade in grades), Usage()))
 
 
-def _relevant(run: _Run) -> list[Document]:
+def _relevant(graded: Sequence[Graded], *, verdict: Verdict) -> list[Document]:
     """The documents worth refining: none when the action is Incorrect, else those not ruled out."""
-    if run.verdict.action is Action.INCORRECT:
+    if verdict.action is Action.INCORRECT:
         return []
-    lower = run.verdict.thresholds.lower
-    return [item.document for item in run.graded if item.grade.failed or item.grade.score >= lower]
+    return [item.document for item in graded if item.grade.failed or item.grade.score >= verdict.thresholds.lower]
 
 
 def _search_question(run: _Run) -> str:
@@ -247,9 +264,10 @@ def _cautions(run: _Run) -> tuple[str, ...]:
     cautions = []
     if run.verdict.action is Action.AMBIGUOUS and run.draft is not None:
         cautions.append("warning.missing_part" if len(run.verdict.parts) > 1 else "warning.ambiguous")
-    if any(item.grade.failed for item in run.graded):
+    judged = (*run.graded, *run.report.graded)
+    if any(item.grade.failed for item in judged):
         cautions.append("warning.grade_failed")
-    grades = (*(item.grade for item in run.graded), *(strip.grade for strip in run.knowledge.strips))
+    grades = (*(item.grade for item in judged), *(strip.grade for strip in run.knowledge.strips))
     return tuple(dict.fromkeys((*run.warnings, *cautions, *(grade.warning for grade in grades if grade.warning))))
 
 
@@ -271,6 +289,7 @@ def build_crag(settings: Settings, *, knowledge_base: KnowledgeBase) -> Crag:
     embedder = knowledge_base.embedder
     evaluator = build_evaluator(settings, embedder=embedder)
     rewriter = build_rewriter(settings)
+    searcher = build_searcher(settings, rewriter=keyword_rewriter(rewriter))
     generator = build_generator(settings, matcher=evaluator)
     return Crag(
         rewriter=rewriter,
@@ -278,7 +297,8 @@ def build_crag(settings: Settings, *, knowledge_base: KnowledgeBase) -> Crag:
         retriever=HybridRetriever(knowledge_base, embedder=embedder, settings=settings),
         evaluator=evaluator,
         refiner=StripRefiner(evaluator, max_strips=settings.max_strips),
-        searcher=build_searcher(settings, rewriter=keyword_rewriter(rewriter)),
+        searcher=searcher,
+        propose=searcher.propose,
         generator=generator,
         models=Models(
             parser=settings.pdf_parser,

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from disagreement import Disagreement, find_disagreement, sure_answer
 from i18n import Language, translate
 from schema import Citation, Draft, Knowledge, Origin, Strip
 
-SURE_MARGIN = 2.0
-"""Span margin (logits over 'no answer') above which the span is given as the short answer."""
 CLEAR_LEAD = 0.1
 """Score lead over the next strip below which several quotations stand side by side."""
+ORIGINS_DIFFER = "warning.origins_differ"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +60,7 @@ def cite(strip: Strip, *, n: int, matched: bool = False) -> Citation:
 
 
 def _write(chosen: Sequence[Strip], *, citations: Sequence[Citation], language: Language) -> Iterator[str]:
-    short = _short_answer(chosen)
-    if short:
-        yield translate("answer.short", language=language, answer=short) + " [1]\n\n"
+    yield from _short_answers(chosen, language=language)
     mixed = len({citation.origin for citation in citations}) > 1
     origin = None
     for citation in citations:
@@ -73,16 +71,59 @@ def _write(chosen: Sequence[Strip], *, citations: Sequence[Citation], language: 
         yield translate("answer.quote", language=language, quote=citation.quote) + f" [{citation.n}]\n\n"
 
 
+def _short_answers(chosen: Sequence[Strip], *, language: Language) -> Iterator[str]:
+    """The answer of the best strip; those of both origins, labelled, when they differ."""
+    rivals = find_disagreement(chosen)
+    if rivals is not None:
+        yield _sides(rivals, numbers=[chosen.index(rivals.kb) + 1, chosen.index(rivals.web) + 1], language=language)
+        return
+    for origin in Origin:
+        own = [strip for strip in chosen if strip.document.origin is origin]
+        short = _short_answer(own) if own else ""
+        if short:
+            label = "answer.short_web" if origin is Origin.WEB else "answer.short"
+            yield translate(label, language=language, answer=short) + f" [{chosen.index(own[0]) + 1}]\n\n"
+            return
+
+
 def _short_answer(chosen: Sequence[Strip]) -> str:
-    """The span of the best strip, unless it is unsure or another strip comes close with another answer."""
+    """The answer of the best strip, unless it is unsure or another strip comes close with another answer."""
     best = chosen[0]
-    span = best.grade.span
-    if span is None or span.margin < SURE_MARGIN:
-        return ""
-    answer = best.text[span.start : span.end]
+    answer = sure_answer(best)
     for rival in chosen[1:]:
-        other = rival.grade.span
         close = rival.grade.score > best.grade.score - CLEAR_LEAD
-        if close and other and answer.casefold() not in rival.text.casefold():
+        if close and rival.grade.span and answer.casefold() not in " ".join(rival.text.split()).casefold():
             return ""
-    return " ".join(answer.split())
+    return answer
+
+
+def _sides(rivals: Disagreement, *, numbers: Sequence[int], language: Language) -> str:
+    """Both answers side by side, each with the number of its source."""
+    kb, web = (
+        translate(label, language=language, answer=sure_answer(strip)) + f" [{number}]"
+        for label, strip, number in zip(
+            ("answer.short_kb", "answer.short_web"), (rivals.kb, rivals.web), numbers, strict=True
+        )
+    )
+    return f"{kb}\n\n{web}\n\n"
+
+
+def both_sides(draft: Draft, *, knowledge: Knowledge, language: Language) -> tuple[Draft, str]:
+    """Return the draft with both answers where knowledge base and web differ, and what was added to its text.
+
+    A warning says that they differ. Whoever wrote the draft, the quotation behind each answer is among its citations.
+    """
+    rivals = find_disagreement(knowledge.kept)
+    if rivals is None or draft.declined:
+        return draft, ""
+    citations = list(draft.citations)
+    numbers = []
+    for strip in (rivals.kb, rivals.web):
+        made = cite(strip, n=max((known.n for known in citations), default=0) + 1, matched=True)
+        known = next((c for c in citations if (c.quote, c.file, c.url) == (made.quote, made.file, made.url)), None)
+        citations += [] if known else [made]
+        numbers.append((known or made).n)
+    sides = _sides(rivals, numbers=numbers, language=language)
+    added = "" if sides in draft.text else f"\n\n{sides}"
+    warnings = (*draft.warnings, ORIGINS_DIFFER)
+    return replace(draft, text=draft.text + added, citations=tuple(citations), warnings=warnings), added

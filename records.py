@@ -36,7 +36,12 @@ def answer_record(answer: Answer) -> Json:
             "provider": answer.search.provider,
             "queries": list(answer.search.queries),
             "urls": list(answer.search.urls),
+            "proposed": list(answer.search.proposed),
+            "outcome": answer.search.outcome.value,
             "error": answer.search.error,
+            "error_code": answer.search.error_code,
+            "attempts": [asdict(attempt) for attempt in answer.search.attempts],
+            "documents": [graded_record(graded) for graded in answer.search.graded],
         },
         "warnings": list(answer.warnings),
         "usage": usage_record(answer.usage),
@@ -59,6 +64,7 @@ def document_record(document: Document) -> Json:
         "text": document.text,
         "url": document.url,
         "title": document.title,
+        "fetched_at": document.fetched_at,
         "similarity": round(document.similarity, 4),
         "channels": [
             {"name": channel.name, "rank": channel.rank, "score": round(channel.score, 4)}
@@ -88,6 +94,7 @@ def strip_record(strip: Strip) -> Json:
         "regions": regions_record(strip.regions),
         "url": strip.document.url,
         "title": strip.document.title,
+        "fetched_at": strip.document.fetched_at,
         "document_rank": strip.document.rank,
         "score": round(strip.grade.score, 4),
         "grade_failed": strip.grade.failed,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from i18n import Language, translate
-from schema import Action, Answer, SearchMode
+from schema import Action, Answer, SearchOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,13 @@ class Refusal:
             floor=f"{answer.verdict.thresholds.strip:.2f}",
             error=answer.search.error,
         )
-        web = translate(f"answer.web_{_web_state(answer)}", language=language, error=answer.search.error)
+        web = translate(
+            f"answer.web_{web_state(answer)}",
+            language=language,
+            error=answer.search.error,
+            queries=" · ".join(answer.search.proposed) or answer.question,
+            pages=len(answer.search.urls),
+        )
         return replace(
             answer, text=" ".join((lead, facts, web)).strip(), refused=True, refusal_reason=reason, citations=()
         )
@@ -46,7 +52,13 @@ def refusal_reason(answer: Answer) -> str:
     return "incorrect" if answer.verdict.action is Action.INCORRECT else "no_strip"
 
 
-def _web_state(answer: Answer) -> str:
-    if answer.search.mode is not SearchMode.AUTO:
-        return answer.search.mode.value
-    return "failed" if answer.search.error else "nothing"
+def web_state(answer: Answer) -> str:
+    """Return what a refusal says of the web: off, ask, failed, nothing, or unanswered (pages, but no answer)."""
+    outcome = answer.search.outcome
+    match outcome:
+        case SearchOutcome.FOUND:
+            return "unanswered"
+        case SearchOutcome.UNUSED:
+            return "nothing"
+        case _:
+            return outcome.value

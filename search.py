@@ -27,21 +27,25 @@ from errors import (
 )
 from i18n import Language, translate
 from keywords import KeywordRewriter, Keywords, extract_keywords
-from schema import Document, Origin, SearchAttempt, SearchMode, SearchReport
+from schema import Document, Origin, SearchAttempt, SearchMode, SearchReport, Usage
 from web_cache import build_cache, clear_cache
 from web_fetch import FetchProblem, Page, PageFetcher, Section
 from web_index import best_passages
-from web_providers import WebProvider, build_providers
+from web_providers import SlowDownError, WebProvider, build_providers
 from web_results import WebResult, order_results
 from web_text import split_text
 
 PROVIDER_SHARE = 0.4
 """Share of the time budget that one provider may use; pages need the rest."""
 MAX_DOCUMENTS = 10
+REMEMBERED = 256
+"""Questions whose keywords by a language model are kept."""
 FORMAT = "1"
 """Of what is cached; a new one makes the old entries unknown."""
+PATIENCE = 0.75
+"""Share of a provider's time that may pass in waiting for its turn; the request needs the rest."""
 COOL_DOWN_SECONDS = 60.0
-"""How long a provider that asked to slow down is left alone."""
+"""How long a provider that asked to slow down is left alone, unless it says for how long itself."""
 
 __all__ = ["WebSearcher", "build_searcher", "clear_cache"]
 
@@ -66,11 +70,22 @@ class WebSearcher:
         self._fetcher = PageFetcher(settings, allowed_hosts=allowed_hosts)
         self._cache = build_cache(settings)
         self._pace = _Pace()
+        self._known: dict[str, Keywords] = {}
+        self._lock = Lock()
 
-    def queries(self, question: str, *, language: Language) -> tuple[str, ...]:
-        """Return what a search for the question would send, without sending it."""
-        words = self._keywords(question, language=language).words
-        return (" ".join(words),) if words else ()
+    def propose(self, question: str, *, language: Language) -> SearchReport:
+        """Return what a search for the question would ask for first, without asking; a search then asks for that."""
+        providers = self._providers
+        if providers is None:
+            try:
+                providers = build_providers(self._settings)
+            except ConfigurationError:
+                providers = ()
+        if providers and providers[0].local:
+            return SearchReport(SearchMode.ASK, proposed=(question,))
+        keywords = self._keywords(question, language=language)
+        proposed = (" ".join(keywords.words),) if keywords.words else ()
+        return SearchReport(SearchMode.ASK, proposed=proposed, usage=keywords.usage)
 
     def search(self, question: str, *, language: Language) -> SearchReport:
         """Return the documents found on the web for a question; what went wrong is in the report.
@@ -94,10 +109,22 @@ class WebSearcher:
         if not found:
             return run.report
         urls = tuple(result.url for result in found)
-        return replace(run.report, urls=urls, documents=self._documents(run, results=found))
+        run.report = replace(run.report, urls=urls, documents=self._documents(run, results=found))
+        return run.report if run.report.documents else run.failed("unreadable")
 
     def _keywords(self, question: str, *, language: Language) -> Keywords:
-        return extract_keywords(question, language=language, rewriter=self._rewriter)
+        """The keywords of a question; a model's are remembered, so that what was proposed is what is asked."""
+        with self._lock:
+            known = self._known.get(question)
+        if known is not None:
+            return replace(known, usage=Usage())
+        keywords = extract_keywords(question, language=language, rewriter=self._rewriter)
+        if keywords.usage.llm_calls:
+            with self._lock:
+                self._known[question] = keywords
+                while len(self._known) > REMEMBERED:
+                    self._known.pop(next(iter(self._known)))
+        return keywords
 
     def _ask_providers(
         self, run: _Run, *, providers: Sequence[WebProvider], keywords: Sequence[str]
@@ -135,26 +162,36 @@ class WebSearcher:
         key = json.dumps([FORMAT, provider.name, run.language, self._settings.web_results, query])
         if not provider.local and (kept := self._cache.get(key)) is not None:
             return [WebResult(**row) for row in json.loads(kept)], ""
-        seconds = min(self._settings.web_budget * PROVIDER_SHARE, run.left)
-        if not self._pace.enter(provider, patience=seconds):
-            return [], "rate_limit"
+        end = time.monotonic() + min(self._settings.web_budget * PROVIDER_SHARE, run.left)
+        results, error = self._call(provider, query=query, run=run, end=end)
+        if isinstance(error, SlowDownError):
+            # A short wait that it asks for is kept; a long one leaves the turn to the next provider.
+            self._pace.rest(provider, seconds=error.seconds)
+            results, error = self._call(provider, query=query, run=run, end=end)
+            if isinstance(error, SlowDownError):
+                self._pace.rest(provider, seconds=error.seconds)
+        if results and not provider.local:
+            self._cache.put(key, text=json.dumps([asdict(result) for result in results], ensure_ascii=False))
+        return results, _kind(error) if error else ""
+
+    def _call(
+        self, provider: WebProvider, *, query: str, run: _Run, end: float
+    ) -> tuple[list[WebResult], BaseException | None]:
+        """Results of one request, or why there are none; `end` is on the clock of `time.monotonic`."""
+        if not self._pace.enter(provider, patience=PATIENCE * (end - time.monotonic())):
+            return [], ProviderRateLimitError(f"{provider.name}: its turn comes too late", name=provider.name)
         limit = MAX_DOCUMENTS if provider.local else self._settings.web_results
         executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="web-provider")
         future = executor.submit(provider.find, query, language=run.language, limit=limit)
         executor.shutdown(wait=False)
         try:
-            error = future.exception(timeout=min(seconds, run.left))
-        except FutureTimeoutError:
-            return [], "timeout"
+            error = future.exception(timeout=max(0.0, end - time.monotonic()))
+        except FutureTimeoutError as late:
+            return [], late
         if error is not None:
             logger.warning("web provider %s: %s", provider.name, type(error).__name__)
-            if isinstance(error, ProviderRateLimitError):
-                self._pace.rest(provider)
-            return [], _kind(error)
-        results = future.result()
-        if results and not provider.local:
-            self._cache.put(key, text=json.dumps([asdict(result) for result in results], ensure_ascii=False))
-        return results, ""
+            return [], error
+        return future.result(), None
 
     def _documents(self, run: _Run, *, results: list[WebResult]) -> tuple[Document, ...]:
         """Passages of the pages, best pages first, at most `MAX_DOCUMENTS`, no text twice."""
@@ -248,10 +285,10 @@ class _Pace:
         time.sleep(turn - now)
         return True
 
-    def rest(self, provider: WebProvider) -> None:
-        """Leave a provider alone that asked to slow down."""
+    def rest(self, provider: WebProvider, *, seconds: float | None) -> None:
+        """Leave a provider alone that asked to slow down, for as long as it said."""
         with self.lock:
-            self.ready[provider.name] = time.monotonic() + COOL_DOWN_SECONDS
+            self.ready[provider.name] = time.monotonic() + (COOL_DOWN_SECONDS if seconds is None else seconds)
 
 
 def build_searcher(settings: Settings, *, rewriter: KeywordRewriter | None = None) -> WebSearcher:
@@ -269,6 +306,8 @@ def _kind(error: BaseException) -> str:
     match error:
         case ProviderRateLimitError():
             return "rate_limit"
+        case FutureTimeoutError():
+            return "timeout"
         case ProviderAuthError():
             return "auth"
         case ProviderResponseError():

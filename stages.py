@@ -62,6 +62,14 @@ class Searcher(Protocol):
         ...
 
 
+class Propose(Protocol):
+    """Says what a search would ask for, for the reader to allow it; nothing is sent."""
+
+    def __call__(self, question: str, *, language: Language) -> SearchReport:
+        """Return a report of the mode ASK."""
+        ...
+
+
 class Generator(Protocol):
     """Writes the answer from the kept strips."""
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from html import unescape
 from typing import ClassVar, Protocol, TypeVar
 from urllib.parse import quote
@@ -51,6 +53,14 @@ class WebProvider(Protocol):
 
         :raises ProviderError: no usable answer; the next provider may have one.
         """
+
+
+class SlowDownError(ProviderRateLimitError):
+    """The provider asks to slow down; `seconds` is for how long, where it says so."""
+
+    def __init__(self, message: str, *, name: str, seconds: float | None = None) -> None:
+        super().__init__(message, name=name)
+        self.seconds = seconds
 
 
 _Reply = TypeVar("_Reply", bound=BaseModel)
@@ -102,7 +112,7 @@ class DdgsProvider:
                 query, region=region, max_results=limit, backend=self.engines
             )
         except RatelimitException as error:
-            raise ProviderRateLimitError(f"ddgs: {error}", name=self.name) from error
+            raise SlowDownError(f"ddgs: {error}", name=self.name) from error
         except TimeoutException as error:
             raise ProviderUnavailableError(f"ddgs: {error}", name=self.name) from error
         except DDGSException as error:
@@ -231,7 +241,7 @@ def _ask(request: httpx.Request, *, name: str, reply: type[_Reply]) -> _Reply:
             response = client.send(request)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise ProviderUnavailableError(f"{name}: {type(error).__name__} {error}", name=name) from error
-    if (refusal := _refusal(response.status_code, name=name)) is not None:
+    if (refusal := _refusal(response, name=name)) is not None:
         raise refusal
     try:
         return reply.model_validate_json(response.content)
@@ -239,14 +249,30 @@ def _ask(request: httpx.Request, *, name: str, reply: type[_Reply]) -> _Reply:
         raise ProviderResponseError(f"{name}: the reply is not its search format", name=name) from error
 
 
-def _refusal(status: int, *, name: str) -> ProviderError | None:
+def _refusal(response: httpx.Response, *, name: str) -> ProviderError | None:
+    status = response.status_code
     if status == httpx.codes.OK:
         return None
-    if status in (httpx.codes.ACCEPTED, httpx.codes.TOO_MANY_REQUESTS, 432, 433):
-        return ProviderRateLimitError(f"{name}: status {status}", name=name)
+    seconds = retry_after(response.headers.get("Retry-After", ""))
+    asked_to_wait = status == httpx.codes.SERVICE_UNAVAILABLE and seconds is not None
+    if asked_to_wait or status in (httpx.codes.ACCEPTED, httpx.codes.TOO_MANY_REQUESTS, 432, 433):
+        return SlowDownError(f"{name}: status {status}", name=name, seconds=seconds)
     if status in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
         return ProviderAuthError(f"{name}: status {status}", name=name)
     return ProviderUnavailableError(f"{name}: status {status}", name=name)
+
+
+def retry_after(value: str) -> float | None:
+    """Return the seconds that a Retry-After header (seconds or an HTTP date) asks for; None without a usable one."""
+    if re.fullmatch(r"\d{1,9}", value.strip()):
+        return float(value)
+    try:
+        moment = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return max(0.0, (moment - datetime.now(UTC)).total_seconds())
 
 
 def _results(rows: list[_Row], *, limit: int) -> list[WebResult]:

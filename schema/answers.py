@@ -17,6 +17,17 @@ class SearchMode(StrEnum):
     AUTO = "auto"
 
 
+class SearchOutcome(StrEnum):
+    """How a web search ended; whether what was found answers is the answer's matter."""
+
+    OFF = "off"
+    ASK = "ask"
+    UNUSED = "unused"
+    FAILED = "failed"
+    NOTHING = "nothing"
+    FOUND = "found"
+
+
 @dataclass(frozen=True, slots=True)
 class SearchAttempt:
     """One provider asked: how many results it gave, or how it failed (a key under `search.`)."""
@@ -30,7 +41,8 @@ class SearchAttempt:
 class SearchReport:
     """What the web search did: the exact queries, the addresses visited, what came back, why it failed.
 
-    `error` is in the question's language, `error_code` its key under `search.`.
+    `error` is in the question's language, `error_code` its key under `search.`. `proposed` is what a search would ask
+    for, when the reader may allow one; nothing was sent. `graded` are the documents as the evaluator graded them.
     """
 
     mode: SearchMode
@@ -42,6 +54,19 @@ class SearchReport:
     usage: Usage = Usage()
     error_code: str = ""
     attempts: tuple[SearchAttempt, ...] = ()
+    proposed: tuple[str, ...] = ()
+    graded: tuple[Graded, ...] = ()
+
+    @property
+    def outcome(self) -> SearchOutcome:
+        """How the search ended; UNUSED when it was allowed and not needed."""
+        if self.mode is not SearchMode.AUTO:
+            return SearchOutcome(self.mode.value)
+        if self.error:
+            return SearchOutcome.FAILED
+        if self.documents:
+            return SearchOutcome.FOUND
+        return SearchOutcome.NOTHING if self.attempts or self.queries else SearchOutcome.UNUSED
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,6 +72,19 @@ class Site:
         body = f"<html><head><title>{title}</title></head><body><article>{ARTICLE.format(text=text)}</article></body></html>"
         return self.page(path, body)
 
+    def turns(self, path: str, *pages: tuple[int, dict[str, str], Any]) -> str:
+        """Serve (status, headers, JSON value) in turn, the last one for ever."""
+        left = list(pages)
+
+        def answer(handler: BaseHTTPRequestHandler) -> None:
+            status, headers, value = left.pop(0) if len(left) > 1 else left[0]
+            self.page(path, json.dumps(value), kind="application/json", status=status, **headers)
+            self.routes[path](handler)
+            self.routes[path] = answer
+
+        self.routes[path] = answer
+        return self.url(path)
+
     def reply_json(self, path: str, value: Any) -> str:
         return self.page(path, json.dumps(value), kind="application/json")
 

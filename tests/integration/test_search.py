@@ -16,7 +16,7 @@ from config import ROOT, load_settings
 from errors import ProviderUnavailableError
 from i18n import Language
 from keywords import Keywords
-from schema import Origin, SearchMode, Usage
+from schema import Origin, SearchMode, SearchOutcome, Usage
 from search import WebSearcher, build_searcher
 from tests.integration.helpers_web import Site, site
 from web_cache import clear_cache
@@ -89,12 +89,35 @@ def test_pipeline_may_allow_one_question_while_the_setting_is_off(web: Site, tmp
     assert len(build_searcher(settings).search(QUESTION, language="en").documents) == 1
 
 
-def test_queries_are_shown_without_a_request(web: Site, searcher: WebSearcher) -> None:
-    shown = searcher.queries(QUESTION, language="en")
-    assert web.received == []
+def test_what_a_search_would_ask_is_shown_without_a_request(web: Site, searcher: WebSearcher) -> None:
+    shown = searcher.propose(QUESTION, language="en")
+    assert (shown.mode, shown.queries, web.received) == (SearchMode.ASK, (), [])
     give(web)
-    assert searcher.search(QUESTION, language="en").queries[:1] == shown
-    assert web.received[0].query["q"] == list(shown)
+    assert searcher.search(QUESTION, language="en").queries[:1] == shown.proposed
+    assert web.received[0].query["q"] == list(shown.proposed)
+
+
+def test_keywords_of_the_language_model_are_the_same_when_allowed(web: Site, tmp_path: Path) -> None:
+    model = FixedKeywords(("Pharos", "height"))
+    searcher = make_searcher(web, tmp_path, rewriter=model)
+    shown = searcher.propose(QUESTION, language="en")
+    assert (shown.proposed, shown.usage.llm_calls) == (("Pharos height",), 1)
+    model.words = ("another", "thought")
+    give(web)
+    report = searcher.search(QUESTION, language="en")
+    assert (report.queries[0], report.usage.llm_calls) == ("Pharos height", 0)
+
+
+def test_proposal_of_a_wrong_setting_names_the_keywords(web: Site, tmp_path: Path) -> None:
+    searcher = make_searcher(web, tmp_path, web_providers=("tavily",))
+    assert searcher.propose(QUESTION, language="en").proposed == ("tall Lighthouse Alexandria",)
+
+
+def test_pages_that_cannot_be_read_are_a_failure(web: Site, searcher: WebSearcher) -> None:
+    give(web, (web.page("/a", "", status=500), "Lighthouse"))
+    report = searcher.search(QUESTION, language="en")
+    assert (report.error_code, report.documents, report.urls) == ("unreadable", (), (web.url("/a"),))
+    assert report.outcome is SearchOutcome.FAILED
 
 
 def test_repeated_question_makes_no_new_request(web: Site, searcher: WebSearcher, tmp_path: Path) -> None:
@@ -134,7 +157,7 @@ def test_private_result_gives_its_snippet_only(web: Site, tmp_path: Path) -> Non
 def test_nothing_found_is_not_an_error(web: Site, searcher: WebSearcher) -> None:
     give(web)
     report = searcher.search(QUESTION, language="en")
-    assert (report.documents, report.error) == ((), "")
+    assert (report.documents, report.error, report.outcome) == ((), "", SearchOutcome.NOTHING)
 
 
 @pytest.mark.parametrize(
@@ -186,6 +209,46 @@ def test_provider_that_asks_to_slow_down_is_left_alone(web: Site, searcher: WebS
     assert searcher.search(QUESTION, language="en").error_code == "rate_limit"
     assert searcher.search("Who built the Lighthouse of Alexandria?", language="en").error_code == "rate_limit"
     assert web.asked("/search") == 1
+
+
+@pytest.mark.parametrize("status", [202, 429, 503])
+def test_a_short_wait_is_kept_and_the_provider_asked_again(web: Site, tmp_path: Path, status: int) -> None:
+    found = {"results": [{"url": "https://a.test", "title": "Lighthouse", "content": FACT}]}
+    web.turns("/search", (status, {"Retry_After": "1"}, {}), (200, {}, found))
+    started = time.monotonic()
+    report = make_searcher(web, tmp_path, web_budget=6.0).search(QUESTION, language="en")
+    assert (report.provider, report.error, len(report.documents)) == ("searxng", "", 1)
+    assert web.asked("/search") == 2
+    assert 1.0 <= time.monotonic() - started < 6.5
+
+
+def test_a_wait_that_is_asked_for_twice_is_given_up(web: Site, tmp_path: Path) -> None:
+    web.page("/search", "", status=429, Retry_After="1")
+    report = make_searcher(web, tmp_path, web_budget=6.0).search(QUESTION, language="en")
+    assert (report.error_code, web.asked("/search")) == ("rate_limit", 2)
+
+
+@pytest.mark.parametrize("wait", ["60", "Wed, 21 Oct 2065 07:28:00 GMT", "soon", ""])
+def test_a_long_wait_moves_on_at_once(web: Site, tmp_path: Path, wait: str) -> None:
+    web.page("/search", "", status=429, Retry_After=wait)
+    web.reply_json("/w/api.php", {"query": {"search": [{"title": "Lighthouse", "snippet": FACT}]}})
+    web.article("/wiki/Lighthouse", FACT)
+    searcher = make_searcher(web, tmp_path, web_providers=("searxng", "wikipedia"), wikipedia_url=web.url())
+    started = time.monotonic()
+    report = searcher.search(QUESTION, language="en")
+    assert time.monotonic() - started < 2.0
+    assert (report.provider, web.asked("/search")) == ("wikipedia", 1)
+
+
+def test_a_wait_lasts_as_long_as_it_was_asked_for(web: Site, tmp_path: Path) -> None:
+    """Longer than a search may wait, shorter than the usual rest."""
+    web.page("/search", "", status=429, Retry_After="1")
+    searcher = make_searcher(web, tmp_path, web_budget=2.0)
+    assert searcher.search(QUESTION, language="en").error_code == "rate_limit"
+    assert (web.asked("/search"), searcher.search(QUESTION, language="en").error_code) == (1, "rate_limit")
+    time.sleep(1.0)
+    give(web, ("https://a.test", "Lighthouse"), snippet=FACT)
+    assert searcher.search(QUESTION, language="en").error == ""
 
 
 def test_requests_to_a_provider_keep_their_distance(web: Site, searcher: WebSearcher, monkeypatch: Any) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from typing import Any
 
 import pytest
@@ -22,10 +24,12 @@ from tests.integration.helpers_web import Site, site
 from web_providers import (
     DdgsProvider,
     SearxngProvider,
+    SlowDownError,
     TavilyProvider,
     WebProvider,
     WikipediaProvider,
     build_providers,
+    retry_after,
 )
 from web_results import WebResult
 
@@ -116,6 +120,29 @@ def test_nobody_there_is_an_error(name: str) -> None:
         make = PROVIDERS[name][0](closed)
     with pytest.raises(ProviderUnavailableError):
         make.find("tower height", language="en", limit=5)
+
+
+@JSON_PROVIDERS
+def test_wait_that_is_asked_for_is_told(web: Site, name: str) -> None:
+    make, path, _, _ = PROVIDERS[name]
+    web.page(path, "", status=429, Retry_After="7")
+    with pytest.raises(SlowDownError) as raised:
+        make(web).find("tower height", language="en", limit=5)
+    assert raised.value.seconds == 7.0
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [("0", 0.0), (" 12 ", 12.0), ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0), ("-1", None), ("", None), ("soon", None)],
+)
+def test_retry_after(value: str, seconds: float | None) -> None:
+    assert retry_after(value) == seconds
+
+
+def test_retry_after_a_moment() -> None:
+    seconds = retry_after(format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True))
+    assert seconds is not None
+    assert 80 < seconds <= 90
 
 
 def test_tavily_sends_its_key_and_nothing_but_the_query(web: Site) -> None:

@@ -4,10 +4,11 @@ from dataclasses import replace
 import pytest
 
 from crag import Crag
-from generator import ExtractiveGenerator
+from generator import ExtractiveGenerator, cite
 from i18n import Language
+from records import answer_record
 from refinement import StripRefiner
-from refusal import Refusal
+from refusal import Refusal, web_state
 from schema import (
     Action,
     Answer,
@@ -24,11 +25,13 @@ from schema import (
     Rewritten,
     Searched,
     SearchMode,
+    SearchOutcome,
     SearchReport,
     Span,
     Thresholds,
     Token,
     Turn,
+    Usage,
 )
 
 LIMITS = Thresholds(upper=0.5, lower=-0.5, strip=-0.1)
@@ -80,7 +83,8 @@ class Searcher:
     def search(self, question: str, *, language: Language) -> SearchReport:
         self.asked.append(question)
         found = tuple(Document(text, Origin.WEB, 1, url="https://example.org/", title="Example") for text in self.texts)
-        return SearchReport(SearchMode.AUTO, queries=(question,), documents=found, error=self.error)
+        urls = tuple(document.url for document in found)
+        return SearchReport(SearchMode.AUTO, queries=(question,), urls=urls, documents=found, error=self.error)
 
 
 def pipeline(
@@ -132,16 +136,102 @@ def test_ambiguous_uses_both_and_keeps_them_apart() -> None:
     assert answer.verdict.action is Action.AMBIGUOUS
     assert [strip.document.origin for strip in answer.knowledge.kept] == [Origin.KB, Origin.WEB]
     assert [c.origin for c in answer.citations] == [Origin.KB, Origin.WEB]
-    assert answer.warnings == ("warning.ambiguous",)
+    assert "warning.ambiguous" in answer.warnings
     assert "Quoted from the web" in answer.text
+
+
+def test_what_the_web_gives_is_graded_like_documents() -> None:
+    """A page below the lower threshold is dropped before its strips are looked at, and stays in the record."""
+    searcher = Searcher("zebra=-0.6 far off", "zebra=0.9 on the web")
+    answer = pipeline("a lion", searcher=searcher, mode=SearchMode.AUTO).answer("what is zebra?")
+    assert [graded.grade.score for graded in answer.search.graded] == [-0.6, 0.9]
+    assert [strip.text for strip in answer.knowledge.strips] == ["zebra=0.9 on the web"]
+    answer = pipeline("a lion", searcher=Searcher("zebra=-0.6 far off"), mode=SearchMode.AUTO).answer("what is zebra?")
+    assert answer.refused
+    assert answer.knowledge.strips == ()
+
+
+def test_a_grade_that_failed_on_the_web_is_said() -> None:
+    searcher = Searcher("broken zebra", "zebra=0.9 on the web")
+    answer = pipeline("a lion", searcher=searcher, mode=SearchMode.AUTO).answer("what is zebra?")
+    assert "warning.grade_failed" in answer.warnings
+
+
+class Writes:
+    """A generator that writes from the documents alone, as a model may."""
+
+    name = "writes"
+
+    def stream(self, question: str, *, knowledge: Knowledge, language: Language) -> Iterator[str | Draft]:
+        yield "It is 0.2 [1]."
+        yield Draft("It is 0.2 [1].", citations=(cite(knowledge.kept[0], n=1),))
+
+
+def test_whoever_writes_both_answers_are_shown_when_they_differ() -> None:
+    crag = pipeline("zebra=0.2 here", searcher=Searcher("zebra=0.4 there"), mode=SearchMode.AUTO, generator=Writes())
+    events = list(crag.stream("what is zebra?"))
+    assert isinstance(events[-1], Answered)
+    answer = events[-1].answer
+    assert answer.text.startswith("It is 0.2 [1].")
+    assert "Documents: 0.2 [1]" in answer.text
+    assert "Web: 0.4 [2]" in answer.text
+    assert [(c.n, c.origin, c.quote) for c in answer.citations] == [
+        (1, Origin.KB, "zebra=0.2 here"),
+        (2, Origin.WEB, "zebra=0.4 there"),
+    ]
+    assert "warning.origins_differ" in answer.warnings
+    assert "".join(event.text for event in events if isinstance(event, Token)) == answer.text
+    same = replace(crag, searcher=Searcher("zebra=0.2 there")).answer("what is zebra?")
+    assert same.text == "It is 0.2 [1]."
+    assert "warning.origins_differ" not in same.warnings
+
+
+@pytest.mark.parametrize(
+    ("mode", "found", "error", "outcome", "said"),
+    [
+        (SearchMode.OFF, (), "", SearchOutcome.OFF, ("Web search is off", "网络搜索已关闭")),
+        (SearchMode.ASK, (), "", SearchOutcome.ASK, ("You can search the web", "您可以为这个问题搜索网络")),
+        (SearchMode.AUTO, (), "", SearchOutcome.NOTHING, ("search found nothing.", "网络搜索没有找到任何结果")),
+        (SearchMode.AUTO, (), "timed out", SearchOutcome.FAILED, ("failed (timed out)", "网络搜索失败（timed out）")),
+        (SearchMode.AUTO, ("x",), "", SearchOutcome.FOUND, ("found pages (1), but none", "找到了 1 个网页，但都没有回答")),
+    ],
+)
+@pytest.mark.parametrize("question", ["what is zebra?", "斑马是什么 zebra?"])
+def test_refusal_says_exactly_what_the_search_did(
+    mode: SearchMode, found: tuple[str, ...], error: str, outcome: SearchOutcome, said: tuple[str, str], question: str
+) -> None:
+    answer = pipeline("a lion", searcher=Searcher(*found, error=error), mode=mode).answer(question)
+    assert answer.refused
+    assert said[answer.language == "zh"] in answer.text
+    assert answer_record(answer)["search"]["outcome"] == outcome.value
+    assert web_state(answer) == ("unanswered" if found else outcome.value)
+
+
+def test_search_that_was_not_needed_is_unused() -> None:
+    answer = pipeline("zebra=0.9 here", mode=SearchMode.AUTO).answer("what is zebra?")
+    assert answer.search.outcome is SearchOutcome.UNUSED
+
+
+def test_a_refusal_shows_what_a_search_would_ask_for() -> None:
+    asked: list[str] = []
+
+    def propose(question: str, *, language: Language) -> SearchReport:
+        asked.append(question)
+        return SearchReport(SearchMode.ASK, proposed=("zebra stripes",), usage=Usage(llm_calls=1))
+
+    answer = pipeline("a lion", mode=SearchMode.ASK, propose=propose).answer("what is zebra?")
+    assert "zebra stripes" in answer.text
+    assert (answer.search.proposed, answer.search.queries) == (("zebra stripes",), ())
+    assert answer.usage.llm_calls == 1
+    pipeline("zebra=0.9 here", mode=SearchMode.ASK, propose=propose).answer("what is zebra?")
+    pipeline("a lion", mode=SearchMode.OFF, propose=propose).answer("what is zebra?")
+    assert asked == ["what is zebra?"]
 
 
 @pytest.mark.parametrize(
     ("mode", "error", "said"),
     [
         (SearchMode.OFF, "", "Web search is off"),
-        (SearchMode.ASK, "", "You can search the web"),
-        (SearchMode.AUTO, "", "found nothing"),
         (SearchMode.AUTO, "timed out", "failed (timed out)"),
     ],
 )

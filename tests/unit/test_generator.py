@@ -66,5 +66,28 @@ def test_best_first_dropped_never_and_web_apart() -> None:
     assert draft.text.index("文档原文") < draft.text.index("网页原文")
 
 
+def test_answers_of_knowledge_base_and_web_stand_side_by_side_when_they_differ() -> None:
+    own = strip("The bridge was opened in 1998 by the mayor.", score=0.9, answer="1998")
+    web = strip("The bridge was opened in 2001.", score=0.4, answer="2001", origin=Origin.WEB)
+    draft = write(own, web)
+    assert draft.text.startswith("Documents: 1998 [1]\n\nWeb: 2001 [2]\n\n")
+    assert [(c.n, c.origin, c.quote) for c in draft.citations] == [
+        (1, Origin.KB, own.text),
+        (2, Origin.WEB, web.text),
+    ]
+    assert write(web, own, language="zh").text.startswith("文档：1998 [1]\n\n网页：2001 [2]\n\n")
+
+
+def test_answers_that_agree_are_given_once() -> None:
+    own = strip("The bridge was opened in 1998.", score=0.4, answer="1998")
+    web = strip("Opened in May 1998, the bridge is old.", score=0.9, answer="May 1998", origin=Origin.WEB)
+    assert write(own, web).text.startswith("1998 [1]\n\n")
+
+
+def test_the_answer_of_the_web_alone_is_labelled() -> None:
+    web = strip("The bridge was opened in 2001.", score=0.4, answer="2001", origin=Origin.WEB)
+    assert write(strip("A bridge.", score=0.5), web).text.startswith("Web: 2001 [2]\n\n")
+
+
 def test_a_strip_far_below_the_best_is_not_quoted() -> None:
     assert len(write(strip("Best.", score=0.9), strip("Weak.", score=-0.5)).citations) == 1
