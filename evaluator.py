@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
-import re
 import threading
-import unicodedata
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +18,9 @@ from errors import ModelError
 from i18n import Language
 from language import detect_language
 from reader import Reader, Reading
-from schema import Grade, Thresholds
+from schema import Grade, Span, Thresholds
+from table_cells import named_cell
+from wording import terms
 
 if TYPE_CHECKING:
     from config import Settings
@@ -140,7 +140,8 @@ class ReaderEvaluator:
         alone = self._read(question, passages=[glance.text for glance in closest])
         for glance, reading in zip(closest, alone, strict=True):
             logit = weighed(calibration.strip, (reading.relevance, *glance.features))
-            graded[glance.row][glance.column] = Grade(squashed(logit), span=reading.span())
+            span = answer_span(asked, text=glance.text, reading=reading)
+            graded[glance.row][glance.column] = Grade(squashed(logit), span=span)
         return graded
 
     def _whole(self, question: str, *, strips: Sequence[str]) -> _Whole:
@@ -218,6 +219,15 @@ class Asked:
         return float(detect_language(text) != self.language)
 
 
+def answer_span(asked: Asked, *, text: str, reading: Reading) -> Span | None:
+    """The likeliest answer in a text; in a table the whole cell that the question names by row and column."""
+    likeliest = reading.span()
+    cell = named_cell(asked.terms, text=text)
+    if likeliest is None or cell is None:
+        return likeliest
+    return Span(start=cell[0], end=cell[1], margin=likeliest.margin)
+
+
 def document_features(asked: Asked, *, text: str, reading: Reading) -> tuple[float, ...]:
     """What `Calibration.document` weighs."""
     return max(LEAST_RELEVANCE, reading.relevance), margin_of(reading), asked.shared(text), asked.foreign(text), 1.0
@@ -286,19 +296,6 @@ SIMILARITY_FITS: dict[Language, SimilarityFit] = {
     "en": SimilarityFit(cosine=6.15, overlap=2.5, bias=-4.84, thresholds=Thresholds(0.5, -0.3, -0.2)),
     "zh": SimilarityFit(cosine=4.74, overlap=3.5, bias=-3.54, thresholds=Thresholds(0.5, -0.3, -0.2)),
 }
-STOP_WORDS = frozenset(
-    "the a an of in on at to for and or is are was were be been do does did what which who whom when where how why "
-    "that this it its by with from as has have had his her their s many much".split()
-)
-
-
-def terms(text: str) -> set[str]:
-    """Latin words without stop words, and Han bigrams."""
-    lowered = unicodedata.normalize("NFKC", text).lower()
-    words = {word for word in re.findall(r"[a-z0-9]+", lowered) if word not in STOP_WORDS}
-    for run in re.findall(r"[\u3400-\u9fff]+", lowered):
-        words |= {run[i : i + 2] for i in range(len(run) - 1)} or {run}
-    return words
 
 
 class SimilarityEvaluator:
