@@ -8,18 +8,15 @@ import streamlit as st
 
 from views.ask import draw_ask
 from views.boundary import Boundary
+from views.chrome import draw_chrome
 from views.conversation_list import draw_conversations
 from views.library import draw_library, draw_shelf
 from views.retrieval import draw_retrieval
-from views.session import VIEWS, language, remember_view, start_session, words
+from views.session import VIEWS, remember_view, start_session, words
 from views.settings_view import draw_settings
 from views.sign_in import admitted
 
 LANGUAGE_NAMES = {"zh": "中文", "en": "English"}
-# Tells screen readers which language to speak; Streamlit's own page always says English.
-LANGUAGE_TAGS = {
-    name: f"<script>document.documentElement.lang = '{tag}'</script>" for name, tag in (("zh", "zh-CN"), ("en", "en"))
-}
 VIEW_ICONS = {
     "ask": ":material/forum:",
     "library": ":material/library_books:",
@@ -69,7 +66,7 @@ def draw_page() -> None:
     with shelf, Boundary("shelf"):
         draw_shelf()
     with st.sidebar:
-        st.html(LANGUAGE_TAGS[language()], unsafe_allow_javascript=True)
+        draw_chrome()
 
 
 main()

@@ -20,6 +20,16 @@ def reconsider(answer: Answer, *, upper: float, lower: float) -> Verdict:
     return trigger([answer.question], grades=[grades], thresholds=thresholds)
 
 
+def turning_score(answer: Answer) -> float | None:
+    """Return the score that a threshold has to pass to change the action: the best one.
+
+    None when more than one score decides: a question of several parts, a failed grade, or nothing graded.
+    """
+    if len(answer.verdict.parts) > 1 or any(graded.grade.failed for graded in answer.graded):
+        return None
+    return max((graded.grade.score for graded in answer.graded), default=None)
+
+
 def lowered(answer: Answer) -> Thresholds | None:
     """Return thresholds under which the best document and strip of a refused answer would just pass.
 

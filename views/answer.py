@@ -7,6 +7,7 @@ import streamlit as st
 from config import get_settings
 from conversations import Rating, StoredTurn
 from i18n import translate
+from records import fetch_time
 from schema import Answer, Citation, Origin, SearchMode
 from views.evidence import draw_evidence, draw_link, origin_badge, place
 from views.markup import mark_citations, plain_markdown, quote_markdown, safe_markdown
@@ -18,7 +19,7 @@ from what_if import lowered
 
 USER_ICON = ":material/person:"
 CRAG_ICON = ":material/menu_book:"
-CHARTED = 5
+CHARTED = 3
 """Documents in the small chart under the latest answer; the panel shows all."""
 
 
@@ -109,6 +110,7 @@ def _draw_citation(citation: Citation, *, key: str) -> None:
     if citation.origin is Origin.WEB:
         st.markdown(f"**{citation.n}** {plain_markdown(citation.title)}", width="content")
         draw_link(citation.url, key=key)
+        st.caption(translate("search.fetched", language=language(), time=fetch_time(citation)), width="content")
     elif st.button(
         citation_label(citation),
         icon=":material/find_in_page:",

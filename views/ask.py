@@ -24,6 +24,7 @@ from schema import (
     Turn,
 )
 from views.answer import CRAG_ICON, USER_ICON, draw_turn
+from views.chrome import show_from_its_start
 from views.markup import plain_markdown, quote_markdown, safe_markdown
 from views.resources import conversations, pipeline
 from views.session import Pending, Stopped, ask_next, owner, use_conversation, words
@@ -42,7 +43,10 @@ def draw_ask() -> None:
     pending: Pending | None = state.pending
     turns = _turns(without=pending.rewind if pending else "")
     for turn in turns:
-        draw_turn(turn, latest=pending is None and turn is turns[-1])
+        with st.container(key=f"turn_{turn.id}"):
+            draw_turn(turn, latest=pending is None and turn is turns[-1])
+    if turns and state.pop("arrived", "") == turns[-1].id:
+        show_from_its_start(turns[-1].id)
     if pending is not None:
         _ask(pending, turns=turns)
     elif state.stopped is not None:
@@ -169,7 +173,7 @@ def _keep(answer: Answer, *, pending: Pending) -> None:
     if not state.conversation:
         made = conversations().create(pending.question, owner=owner())
         use_conversation(made.id)
-    conversations().add(state.conversation, answer=answer)
+    state.arrived = conversations().add(state.conversation, answer=answer).id
 
 
 def _draw_stopped(stopped: Stopped) -> None:

@@ -43,6 +43,8 @@ def draw_library() -> None:
     waiting = sum(document.status in UNREAD for document in documents)
     if waiting and not build_job().running:
         st.info(words("library_waiting", count=waiting), icon=":material/pending:")
+    if build_job().running:
+        st.info(words("build_running"), icon=":material/hourglass_top:")
     _draw_failures(documents)
     st.dataframe(
         [_row(document) for document in documents],
@@ -106,6 +108,15 @@ def _draw_one(documents: tuple[DocumentInfo, ...]) -> None:
         if st.button(words("preview"), icon=":material/visibility:", key="preview"):
             open_sheet(Sheet(document.file, 1))
         draw_download(document.file, key="library_download")
+        st.button(
+            words("read_again"),
+            icon=":material/restart_alt:",
+            key="read_again",
+            help=words("read_again_help"),
+            disabled=build_job().running or document.status == "missing",
+            on_click=_read_again,
+            args=(document.file,),
+        )
         with st.popover(words("delete"), icon=":material/delete:", key="delete_menu"):
             st.markdown(words("delete_sure", file=plain_markdown(document.file)))
             st.button(
@@ -116,6 +127,11 @@ def _draw_one(documents: tuple[DocumentInfo, ...]) -> None:
                 on_click=_delete,
                 args=(document.file,),
             )
+
+
+def _read_again(file: str) -> None:
+    with Boundary("read again"):
+        build_job().start(again=(file,), passwords=dict(st.session_state.passwords))
 
 
 def _delete(file: str) -> None:

@@ -45,7 +45,7 @@ def _draw_found(documents: tuple[Document, ...], *, seconds: float) -> None:
     st.markdown(words("event_retrieved", count=len(documents), seconds=f"{seconds:.2f}"))
     for document in documents:
         channels = " · ".join(
-            f"{plain_markdown(channel.name)} #{channel.rank} ({channel.score:.3f})" for channel in document.channels
+            f"{words(f'channel_{channel.name}')} #{channel.rank} ({channel.score:.3f})" for channel in document.channels
         )
         title = f"{document.rank} · {place(document, page=document.page)} · {words('similarity')} "
         with st.expander(title + f"{document.similarity:.3f}", expanded=document.rank <= 3):

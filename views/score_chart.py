@@ -1,4 +1,7 @@
-"""Scores on their scale with both thresholds, as an SVG picture: colour and shape both tell the band."""
+"""Scores on their scale with both thresholds, as an SVG picture: colour and shape both tell the band.
+
+Each score has two lines, its name above its scale, so that the picture is legible on a phone as well.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,12 @@ from xml.sax.saxutils import escape
 
 from schema import Thresholds
 
-WIDTH = 560
-LABEL_WIDTH = 190
-ROW = 26
-TOP = 40
+WIDTH = 380
+EDGE = 10
+TOP = 36
+ROW = 42
+BAR = 16
+FOOT = 20
 _FONT = "font-family=\"'Source Sans',system-ui,'PingFang SC','Microsoft YaHei','Noto Sans CJK SC',sans-serif\""
 
 
@@ -26,6 +31,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class _Inks:
+    paper: str
     text: str
     muted: str
     line: str
@@ -34,8 +40,12 @@ class _Inks:
     low: str
 
 
-_LIGHT = _Inks(text="#1f2328", muted="#5a626b", line="#8b949e", high="#1a7f37", middle="#9a6700", low="#c62f2f")
-_DARK = _Inks(text="#e8e6e1", muted="#a9b1b8", line="#6e7781", high="#57ab5a", middle="#d9a441", low="#f47067")
+_LIGHT = _Inks(
+    paper="#ffffff", text="#1f2328", muted="#5a626b", line="#8b949e", high="#1a7f37", middle="#9a6700", low="#c62f2f"
+)
+_DARK = _Inks(
+    paper="#14171a", text="#e8e6e1", muted="#a9b1b8", line="#6e7781", high="#57ab5a", middle="#d9a441", low="#f47067"
+)
 
 
 def score_chart(
@@ -43,51 +53,47 @@ def score_chart(
 ) -> str:
     """Return an SVG with one row a mark on a scale from −1 to 1, the bands of the three actions tinted."""
     inks = _DARK if dark else _LIGHT
-    height = TOP + ROW * max(len(marks), 1) + 26
-    left, right = LABEL_WIDTH, WIDTH - 56
-    parts = [*_bands(left, right, height - 26, thresholds=thresholds, inks=inks)]
-    parts += _limits(left, right, height - 26, thresholds=thresholds, names=(lower_label, upper_label), inks=inks)
+    height = TOP + ROW * max(len(marks), 1) + FOOT
+    parts = _limits(height - FOOT, thresholds=thresholds, names=(lower_label, upper_label), inks=inks)
     for row, mark in enumerate(marks):
-        middle = TOP + row * ROW + ROW // 2
-        parts.append(_text(0, middle + 4, _shorten(mark.label), ink=inks.text))
+        top = TOP + row * ROW
         value = "?" if mark.score is None else f"{mark.score:+.2f}"
-        parts.append(_text(WIDTH - 4, middle + 4, value, ink=inks.text, anchor="end"))
-        at = _place(0.0 if mark.score is None else mark.score, left, right)
-        parts.append(f'<line x1="{left}" y1="{middle}" x2="{right}" y2="{middle}" stroke="{inks.line}" opacity=".35"/>')
-        parts.append(_shape(at, middle, score=mark.score, thresholds=thresholds, inks=inks))
+        parts.append(_text(EDGE, top + 15, _shorten(mark.label), inks=inks))
+        parts.append(_text(WIDTH - EDGE, top + 15, value, inks=inks, anchor="end"))
+        parts += _bands(top + 22, thresholds=thresholds, inks=inks)
+        at = _place(0.0 if mark.score is None else mark.score)
+        parts.append(_shape(at, top + 22 + BAR // 2, score=mark.score, thresholds=thresholds, inks=inks))
     for tick in (-1.0, 0.0, 1.0):
         label = f"{tick:+.0f}" if tick else "0"
-        parts.append(_text(_place(tick, left, right), height - 8, label, ink=inks.muted, anchor="middle"))
+        anchor = {-1.0: "start", 1.0: "end"}.get(tick, "middle")
+        parts.append(_text(_place(tick), height - 5, label, inks=inks, ink=inks.muted, anchor=anchor))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" '
         f'{_FONT} font-size="13">{"".join(parts)}</svg>'
     )
 
 
-def _bands(left: int, right: int, bottom: int, *, thresholds: Thresholds, inks: _Inks) -> list[str]:
-    lower, upper = (_place(value, left, right) for value in (thresholds.lower, thresholds.upper))
+def _bands(top: int, *, thresholds: Thresholds, inks: _Inks) -> list[str]:
+    lower, upper = _place(thresholds.lower), _place(thresholds.upper)
     upper = max(lower, upper)
-    spans = ((left, lower, inks.low), (lower, upper, inks.middle), (upper, right, inks.high))
+    spans = ((_place(-1.0), lower, inks.low), (lower, upper, inks.middle), (upper, _place(1.0), inks.high))
     return [
-        f'<rect x="{start:.1f}" y="{TOP - 4}" width="{max(end - start, 0):.1f}" height="{bottom - TOP + 4}" '
-        f'fill="{ink}" opacity=".12"/>'
+        f'<rect x="{start:.1f}" y="{top}" width="{max(end - start, 0):.1f}" height="{BAR}" fill="{ink}" opacity=".2"/>'
         for start, end, ink in spans
     ]
 
 
-def _limits(
-    left: int, right: int, bottom: int, *, thresholds: Thresholds, names: tuple[str, str], inks: _Inks
-) -> list[str]:
+def _limits(bottom: int, *, thresholds: Thresholds, names: tuple[str, str], inks: _Inks) -> list[str]:
     parts = []
-    drawn = ((thresholds.lower, names[0], inks.low, 13), (thresholds.upper, names[1], inks.high, 28))
+    drawn = ((thresholds.lower, names[0], inks.low, 13), (thresholds.upper, names[1], inks.high, 29))
     for value, name, ink, height in drawn:
-        at = _place(value, left, right)
-        anchor = "start" if at < left + 70 else "end" if at > right - 70 else "middle"
+        at = _place(value)
+        anchor = "start" if at < EDGE + 50 else "end" if at > WIDTH - EDGE - 50 else "middle"
         parts.append(
             f'<line x1="{at:.1f}" y1="{height + 4}" x2="{at:.1f}" y2="{bottom}" stroke="{ink}" stroke-width="2" '
             'stroke-dasharray="5 3"/>'
         )
-        parts.append(_text(at, height, f"{name} {value:+.2f}", ink=ink, anchor=anchor))
+        parts.append(_text(at, height, f"{name} {value:+.2f}", inks=inks, ink=ink, anchor=anchor))
     return parts
 
 
@@ -104,17 +110,21 @@ def _shape(x: float, y: float, *, score: float | None, thresholds: Thresholds, i
     return f'<path d="M{x:.1f} {y - 8}l8 8l-8 8l-8 -8z" fill="{inks.middle}"/>'
 
 
-def _place(value: float, left: int, right: int) -> float:
-    return left + (min(max(value, -1.0), 1.0) + 1.0) / 2 * (right - left)
+def _place(value: float) -> float:
+    return EDGE + (min(max(value, -1.0), 1.0) + 1.0) / 2 * (WIDTH - 2 * EDGE)
 
 
-def _text(x: float, y: int, text: str, *, ink: str, anchor: str = "start") -> str:
-    return f'<text x="{x:.1f}" y="{y}" fill="{ink}" text-anchor="{anchor}">{escape(text)}</text>'
+def _text(x: float, y: int, text: str, *, inks: _Inks, ink: str = "", anchor: str = "start") -> str:
+    """A text with a rim of the paper's colour, so that the lines of the thresholds do not cross its letters."""
+    return (
+        f'<text x="{x:.1f}" y="{y}" fill="{ink or inks.text}" text-anchor="{anchor}" stroke="{inks.paper}" '
+        f'stroke-width="4" stroke-linejoin="round" paint-order="stroke">{escape(text)}</text>'
+    )
 
 
 def _shorten(text: str) -> str:
-    """Fit a label to its column; a Chinese character is twice as wide. The end (the page) is kept."""
-    room = 25
+    """Fit a label beside its score; a Chinese character is twice as wide. The end (the page) is kept."""
+    room = 44
 
     def width(part: str) -> int:
         return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in part)

@@ -16,6 +16,7 @@ from views.resources import forget_settings, pipeline
 from views.session import base_name, emphasis, language, words
 
 PROVIDERS = get_args(Provider)
+ROLES = ("answer", "grade", "rewrite")
 EVALUATORS = (None, "reader", "llm", "cascade", "similarity")
 
 
@@ -50,7 +51,7 @@ def _draw_answering(settings: Settings) -> dict[str, Any]:
         with column:
             found[name] = _score(name, value=getattr(settings, name))
     for name in ("refusal_zh", "refusal_en"):
-        found[name] = _text(name, value=getattr(settings, name))
+        found[name] = _text(name, value=getattr(settings, name), placeholder=words("own_sentence"))
     return found
 
 
@@ -72,6 +73,17 @@ def _draw_models(settings: Settings) -> dict[str, Any]:
         found["ollama_url"] = _text("ollama_url", value=settings.ollama_url)
         found["openai_api_base"] = _text("openai_api_base", value=settings.openai_api_base)
         found["mineru_url"] = _text("mineru_url", value=settings.mineru_url)
+    with st.expander(words("settings_roles"), icon=":material/account_tree:"):
+        st.caption(words("roles_help"))
+        for role in ROLES:
+            for name, column in zip((f"{role}_provider", f"{role}_model"), st.columns(2), strict=True):
+                value = getattr(settings, name)
+                with column:
+                    found[name] = (
+                        _choice(name, options=(None, *PROVIDERS), value=value)
+                        if name.endswith("_provider")
+                        else _text(name, value=value)
+                    )
     return found
 
 
@@ -117,10 +129,11 @@ def _score(name: str, *, value: float | None) -> float | None:
     )
 
 
-def _text(name: str, *, value: str) -> str:
+def _text(name: str, *, value: str, placeholder: str = "") -> str:
     if from_environment(name):
         return str(_fixed(name, value=value, shown=value))
-    return st.text_input(words(f"setting_{name}"), value=value, key=f"setting_{name}", max_chars=500).strip()
+    label = words(f"setting_{name}")
+    return st.text_input(label, value=value, key=f"setting_{name}", max_chars=500, placeholder=placeholder).strip()
 
 
 def _fixed(name: str, *, value: Any, shown: str) -> Any:

@@ -10,9 +10,9 @@ from views.markup import plain_markdown
 from views.resources import forget_settings
 from views.score_chart import Mark, score_chart
 from views.session import dark, words
-from what_if import reconsider
+from what_if import reconsider, turning_score
 
-CHART_WIDTH = 600
+CHART_WIDTH = 420
 ICONS = {
     Action.CORRECT: (":material/check_circle:", "green"),
     Action.AMBIGUOUS: (":material/change_history:", "orange"),
@@ -60,6 +60,9 @@ def draw_verdict(turn_id: str, *, answer: Answer) -> None:
     verdict = answer.verdict
     draw_action(verdict.action)
     st.markdown(_reason(answer))
+    turn = turning_score(answer)
+    if turn is not None:
+        st.caption(words(f"change_{verdict.action}", best=f"{turn:+.2f}"))
     if len(verdict.parts) > 1:
         for part in verdict.parts:
             icon, _color = ICONS[part.action]

@@ -26,7 +26,8 @@ _NUMBER = re.compile(r"^[\d.、§]+[.、)]?\s*")
 
 def draw_welcome() -> None:
     """Draw the screen of an empty conversation."""
-    st.title(words("welcome_title"), anchor=False)
+    with st.container(key="welcome"):
+        st.title(words("welcome_title"), anchor=False)
     st.markdown(words("welcome_lead"))
     with st.spinner(words("opening")):
         status = knowledge_base().status()

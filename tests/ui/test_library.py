@@ -135,3 +135,31 @@ def test_retrieval_test_shows_ranks_of_each_channel(built: Path, open_page: Open
     text = all_text(page)
     assert "Retrieved" in text
     assert "#1" in text
+
+
+def test_one_file_is_indexed_again_on_request(
+    library: Path, open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = view(open_page(library), "library")
+    base = resources._knowledge_base(get_settings(), "default")
+    read: list[str] = []
+    pages = base.loader.pages
+
+    def watched(path: Path, **options: Any) -> Any:
+        read.append(path.name)
+        return pages(path, **options)
+
+    monkeypatch.setattr(base.loader, "pages", watched)
+    page = shown(page.selectbox(key="library_file").set_value("ostrand.pdf").run())
+    page = wait_for_build(shown(page.button(key="read_again").click().run()))
+    assert read == ["ostrand.pdf"]
+    assert "2 documents" in all_text(page)
+    assert "nine metres" in all_text(ask(view(page, "ask"), "How deep is the mill pond of Ostrand at the sluice?"))
+
+
+def test_no_file_is_indexed_again_during_a_build(
+    library: Path, open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = view(open_page(library), "library")
+    monkeypatch.setattr(type(resources._build_job(get_settings(), "default")), "running", True)
+    assert shown(page.run()).button(key="read_again").disabled

@@ -8,7 +8,7 @@ import pytest
 
 from schema import Action, Grade, Knowledge, Part, Strip
 from tests.helpers_page import make_answer
-from what_if import lowered, reconsider
+from what_if import lowered, reconsider, turning_score
 
 
 @pytest.mark.parametrize(
@@ -45,3 +45,21 @@ def test_lowered_thresholds_let_the_best_document_and_strip_pass() -> None:
 
 def test_nothing_to_lower_without_documents() -> None:
     assert lowered(make_answer(scores=())) is None
+
+
+@pytest.mark.parametrize("scores", [(0.7, -0.8), (0.1, -0.9), (-0.7, -0.8)])
+def test_thresholds_on_either_side_of_the_turning_score_change_the_action(scores: tuple[float, ...]) -> None:
+    answer = make_answer(scores=scores)
+    best = turning_score(answer)
+    assert best is not None
+    assert reconsider(answer, upper=best, lower=-1.0).action is Action.CORRECT
+    assert reconsider(answer, upper=1.0, lower=best).action is Action.AMBIGUOUS
+    assert reconsider(answer, upper=1.0, lower=best + 0.01).action is Action.INCORRECT
+
+
+def test_there_is_no_single_turning_score_when_more_than_one_decides() -> None:
+    assert turning_score(make_answer(scores=(0.7, None))) is None
+    assert turning_score(make_answer(scores=())) is None
+    parts = (Part("a", Action.CORRECT, 0.7), Part("b", Action.INCORRECT, -0.8))
+    answer = make_answer(scores=(0.7,))
+    assert turning_score(replace(answer, verdict=replace(answer.verdict, parts=parts))) is None
