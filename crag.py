@@ -71,6 +71,8 @@ class Crag:
     refusal: Refusal
     record: Callable[[Answer], None]
     propose: Propose | None = None
+    web_evaluator: Evaluator | None = None
+    """Grades web documents, where that shall take no round of a language model; on the scale of `evaluator`."""
     limit: int = 10
     search_mode: SearchMode = SearchMode.OFF
 
@@ -149,7 +151,8 @@ class Crag:
         run.lap("search")
         documents, parts = run.report.documents, run.verdict.missing
         passages = [document.text for document in documents]
-        judged = judge(self.evaluator, parts=parts, passages=passages, thresholds=run.verdict.thresholds)
+        evaluator = self.web_evaluator or self.evaluator
+        judged = judge(evaluator, parts=parts, passages=passages, thresholds=run.verdict.thresholds)
         run.report = replace(run.report, graded=tuple(map(Graded, documents, judged.grades)))
         run.lap("evaluate")
         return _relevant(run.report.graded, verdict=judged.verdict)
@@ -278,6 +281,7 @@ def build_crag(settings: Settings, *, knowledge_base: KnowledgeBase) -> Crag:
     :raises ModelError: an embedded model cannot be loaded.
     """
     from evaluator import build_evaluator
+    from llm_evaluator import without_model
     from llm_generator import build_generator
     from question_parts import split_question
     from refinement import StripRefiner
@@ -299,6 +303,7 @@ def build_crag(settings: Settings, *, knowledge_base: KnowledgeBase) -> Crag:
         refiner=StripRefiner(evaluator, max_strips=settings.max_strips),
         searcher=searcher,
         propose=searcher.propose,
+        web_evaluator=without_model(evaluator),
         generator=generator,
         models=Models(
             parser=settings.pdf_parser,

@@ -61,6 +61,16 @@ def build_llm_evaluator(settings: Settings, *, base: Evaluator) -> Evaluator:
     return LlmEvaluator(judge, reader=base) if settings.evaluator == "llm" else CascadeEvaluator(judge, reader=base)
 
 
+def without_model(evaluator: Evaluator) -> Evaluator:
+    """Return the part of an evaluator that asks no model, on the same scale; an embedded evaluator as it is."""
+    match evaluator:
+        case CascadeEvaluator():
+            return evaluator.reader
+        case LlmEvaluator(reader=reader) if reader is not None:
+            return OnModelScale(reader)
+    return evaluator
+
+
 @dataclass(frozen=True, slots=True)
 class Judge:
     """A chat model that grades texts on the scale of `LLM_THRESHOLDS`."""
@@ -125,11 +135,9 @@ class LlmEvaluator:
         failed = [place for place, grade in enumerate(grades) if grade.failed]
         if self.reader is None or not failed:
             return grades
-        own = self.reader.thresholds(language=detect_language(question))
-        stand_ins = self.reader.grade(question, passages=[passages[place] for place in failed])
+        stand_ins = OnModelScale(self.reader).grade(question, passages=[passages[place] for place in failed])
         for place, grade in zip(failed, stand_ins, strict=True):
-            score = rescale(grade.score, source=own, target=LLM_THRESHOLDS)
-            grades[place] = replace(grade, score=score, usage=grades[place].usage, warning=FELL_BACK)
+            grades[place] = replace(grade, usage=grades[place].usage, warning=FELL_BACK)
         return grades
 
     def grade_strips(self, question: str, *, groups: Sequence[Sequence[str]]) -> list[list[Grade]]:
@@ -137,8 +145,40 @@ class LlmEvaluator:
         if self.reader is None:
             grades = self.judge.grade(question, texts=list(chain.from_iterable(groups)), kind="strip")
             return _regroup(grades, groups=groups)
-        own = self.reader.thresholds(language=detect_language(question))
         rows = _cascade_strips(self.judge, self.reader, question=question, groups=groups)
+        return OnModelScale(self.reader).rescale_strips(question, rows=rows)
+
+
+@dataclass(frozen=True, slots=True)
+class OnModelScale:
+    """The reader with its scores on the model's scale."""
+
+    reader: Evaluator
+
+    @property
+    def name(self) -> str:
+        """The reader's name."""
+        return self.reader.name
+
+    def thresholds(self, *, language: Language) -> Thresholds:
+        """`LLM_THRESHOLDS`, in both languages."""
+        return LLM_THRESHOLDS
+
+    def grade(self, question: str, *, passages: Sequence[str]) -> list[Grade]:
+        """One grade for each passage."""
+        own = self.reader.thresholds(language=detect_language(question))
+        return [
+            replace(grade, score=rescale(grade.score, source=own, target=LLM_THRESHOLDS))
+            for grade in self.reader.grade(question, passages=passages)
+        ]
+
+    def grade_strips(self, question: str, *, groups: Sequence[Sequence[str]]) -> list[list[Grade]]:
+        """One grade for each strip of each group."""
+        return self.rescale_strips(question, rows=self.reader.grade_strips(question, groups=groups))
+
+    def rescale_strips(self, question: str, *, rows: Sequence[Sequence[Grade]]) -> list[list[Grade]]:
+        """Return strips that were graded on the reader's scale on the model's."""
+        own = self.reader.thresholds(language=detect_language(question))
         return [
             [replace(grade, score=rescale_strip(grade.score, source=own, target=LLM_THRESHOLDS)) for grade in row]
             for row in rows
