@@ -120,6 +120,11 @@ def citation_record(citation: Citation) -> Json:
     }
 
 
+def fetch_time(citation: Citation) -> str:
+    """Return when a page of the web was fetched, for a person."""
+    return f"{citation.fetched_at[:16].replace('T', ' ')} UTC" if citation.fetched_at else "–"
+
+
 def usage_record(usage: Usage) -> Json:
     """Return calls and tokens."""
     return asdict(usage)

@@ -33,7 +33,7 @@ from web_fetch import FetchProblem, Page, PageFetcher, Section
 from web_index import best_passages
 from web_providers import SlowDownError, WebProvider, build_providers
 from web_results import WebResult, order_results
-from web_text import split_text
+from web_text import seen, split_text
 
 PROVIDER_SHARE = 0.4
 """Share of the time budget that one provider may use; pages need the rest."""
@@ -210,7 +210,7 @@ class WebSearcher:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         if page is None or not page.sections:
             page = Page(result.url, sections=(Section(result.text or result.snippet),), fetched_at=now)
-        title = result.title or page.title or result.url
+        title = seen(result.title or page.title or result.url)
         pieces = [
             (piece, section.anchor)
             for section in page.sections

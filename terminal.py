@@ -9,7 +9,21 @@ from typing import TYPE_CHECKING, Any
 from config import get_settings, interface_language
 from errors import ConfigurationError, CragError
 from i18n import Language, translate
-from schema import Answer, Answered, Evaluated, Event, Prepared, Retrieved, Rewritten, Searched, SearchMode, Token
+from records import fetch_time
+from schema import (
+    Answer,
+    Answered,
+    Citation,
+    Evaluated,
+    Event,
+    Origin,
+    Prepared,
+    Retrieved,
+    Rewritten,
+    Searched,
+    SearchMode,
+    Token,
+)
 
 if TYPE_CHECKING:
     from knowledge_base import Progress
@@ -85,15 +99,18 @@ def show_events(events: Iterable[Event]) -> None:
 def _ending(answer: Answer, *, written: str) -> str:
     language: Language = "zh" if answer.language == "zh" else "en"
     lines = [word("checked_answer") if written and not answer.refused else "", answer.text]
-    if answer.text.strip() == written.strip():
+    if written.strip().endswith(answer.text.strip()):
         lines = []
-    lines += [
-        f"[{citation.n}] "
-        + (f"{citation.file}, {word('page', page=citation.page)}" if citation.file else f"WEB {citation.url}")
-        for citation in answer.citations
-    ]
+    lines += [f"[{citation.n}] {_source(citation)}" for citation in answer.citations]
     lines += [translate(warning, language=language) for warning in answer.warnings]
     return "\n".join(filter(None, lines))
+
+
+def _source(citation: Citation) -> str:
+    if citation.origin is Origin.KB:
+        return f"{citation.file}, {word('page', page=citation.page)}"
+    fetched = translate("search.fetched", language=_language(), time=fetch_time(citation))
+    return f"WEB {citation.title} <{citation.url}>, {fetched}"
 
 
 def build_text(report: Json) -> str:

@@ -11,7 +11,8 @@ import logging
 import re
 import tempfile
 import time
-from collections.abc import Collection, Sequence
+import zlib
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -32,6 +33,8 @@ MAX_HTML_BYTES = 3_000_000
 """A longer page is cut here."""
 MAX_PDF_BYTES = 20_000_000
 """A longer PDF is not read."""
+PIECE_BYTES = 1_000_000
+"""Most that is unpacked at once."""
 MAX_TAGS = 40_000
 """Markup beyond is cut: extraction slows down faster than a page grows."""
 MAX_CHARACTERS = 200_000
@@ -42,7 +45,9 @@ _META_CHARSET = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?\s*([\w-]{2,20
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 _HIDDEN_STYLE = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?!\.?\d)|opacity\s*:\s*0(?!\.?\d)"
-    r"|(?:left|top|text-indent)\s*:\s*-\d{3,}",
+    r"|(?:left|top|text-indent)\s*:\s*-\d{3,}|(?<![\w-])color\s*:\s*transparent"
+    r"|(?<![\w-])height\s*:\s*0(?!\.?\d).*overflow\s*:\s*hidden|overflow\s*:\s*hidden.*(?<![\w-])height\s*:\s*0(?!\.?\d)"
+    r"|clip\s*:\s*rect\(\s*0|clip-path\s*:\s*inset\(\s*(?:50|100)%",
     re.IGNORECASE,
 )
 
@@ -176,9 +181,12 @@ def _read(response: httpx.Response) -> _Body | FetchProblem:
     kind = header.get_content_type()
     if kind not in ("text/html", "application/xhtml+xml", "text/plain", "application/pdf", "application/octet-stream"):
         return FetchProblem.TYPE
+    encoding = response.headers.get("content-encoding", "").strip().lower()
+    if encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):
+        return FetchProblem.TYPE
     content = bytearray()
     is_pdf = False
-    for piece in response.iter_bytes():
+    for piece in unpacked(response.iter_raw(), encoding=encoding):
         content += piece
         is_pdf = content.startswith(b"%PDF-")
         if len(content) > (MAX_PDF_BYTES if is_pdf else MAX_HTML_BYTES):
@@ -190,6 +198,28 @@ def _read(response: httpx.Response) -> _Body | FetchProblem:
     limit = MAX_PDF_BYTES if is_pdf else MAX_HTML_BYTES
     charset = header.get_content_charset() or ""
     return _Body(bytes(content[:limit]), charset=charset, plain=kind == "text/plain")
+
+
+def unpacked(pieces: Iterable[bytes], *, encoding: str) -> Iterator[bytes]:
+    """Yield a body in pieces of at most `PIECE_BYTES` once unpacked, so that a bomb never unfolds at once.
+
+    :raises OSError: the packed data is damaged.
+    """
+    if encoding in ("", "identity"):
+        yield from pieces
+        return
+    unpacker = None
+    for piece in pieces:
+        if unpacker is None:
+            # Some servers send deflate without its zlib header.
+            raw = encoding == "deflate" and piece[:1] != b"\x78"
+            unpacker = zlib.decompressobj(-zlib.MAX_WBITS if raw else zlib.MAX_WBITS | 32)
+        try:
+            yield unpacker.decompress(piece, PIECE_BYTES)
+            while unpacker.unconsumed_tail:
+                yield unpacker.decompress(unpacker.unconsumed_tail, PIECE_BYTES)
+        except zlib.error as error:
+            raise OSError(f"a page's packed data is damaged: {error}") from error
 
 
 def decode_page(content: bytes, *, charset: str = "") -> str:

@@ -22,7 +22,7 @@ from errors import PdfError, ProviderUnavailableError
 from i18n import Language
 from web_index import TABLE, Passage, add_passages, create_index, find_passages
 from web_results import WebResult
-from web_text import split_text
+from web_text import seen, split_text
 
 SCHEME = "library"
 INDEX_FILE = "web_library.sqlite3"
@@ -109,7 +109,7 @@ class LibraryProvider:
         try:
             for page, title, text in _sections(path, settings=self._settings):
                 for piece in split_text(text, size=size):
-                    yield Passage(text=piece, title=title, source=source, page=page)
+                    yield Passage(text=piece, title=seen(title), source=source, page=page)
         except (OSError, UnicodeError, PdfError) as error:
             logger.warning("library file %s cannot be read: %s", source, type(error).__name__)
 

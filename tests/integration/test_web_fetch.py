@@ -5,14 +5,18 @@ from __future__ import annotations
 import gzip
 import socket
 import time
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import web_fetch
+import web_pdf
 from config import ROOT, Settings, load_settings
+from errors import PdfEmptyError
+from pdf_loader import ParsedPdf
 from tests.integration.helpers_web import Names, Site, site
 from web_fetch import FetchProblem, Page, PageFetcher
 
@@ -76,11 +80,17 @@ def test_page_has_title_time_and_text(web: Site, settings: Settings) -> None:
         "http://localhost:{port}/a",
         "http://2130706433:{port}/a",
         "http://0x7f.1:{port}/a",
+        "http://0177.0.0.1:{port}/a",
+        "http://127.1:{port}/a",
         "http://0.0.0.0:{port}/a",
         "http://[::ffff:127.0.0.1]:{port}/a",
         "http://[::1]:{port}/a",
         "http://inside.test:{port}/a",
         "http://169.254.169.254/latest/meta-data/",
+        "http://169.254.1.1/a",
+        "http://[fe80::1]/a",
+        "http://192.168.1.1/a",
+        "http://172.16.0.1/a",
         "http://100.100.100.200/latest/meta-data/",
         "http://10.0.0.1/a",
         "http://[fd00:ec2::254]/a",
@@ -211,6 +221,80 @@ def test_compressed_bomb_is_cut(web: Site, settings: Settings, monkeypatch: pyte
     assert lengths == [1_000_000]
 
 
+def test_packed_data_is_unpacked_in_small_pieces() -> None:
+    bomb = gzip.compress(b"0" * 30_000_000)
+    sizes = [len(piece) for piece in web_fetch.unpacked([bomb], encoding="gzip")]
+    assert sum(sizes) == 30_000_000
+    assert max(sizes) <= web_fetch.PIECE_BYTES
+
+
+@pytest.mark.parametrize("encoding", ["gzip, gzip", "br", "zstd"])
+def test_bomb_in_a_bomb_is_not_opened(web: Site, settings: Settings, encoding: str) -> None:
+    bomb = gzip.compress(gzip.compress(b"0" * 1_000_000))
+    (page,) = fetch(settings, web.page("/bomb", bomb, Content_Encoding=encoding))
+    assert page.problem is FetchProblem.TYPE
+
+
+TEXT = "A packed page is read like any other page, whichever way it has been packed."
+
+
+@pytest.mark.parametrize(
+    ("encoding", "pack"),
+    [
+        ("identity", bytes),
+        ("gzip", gzip.compress),
+        ("deflate", zlib.compress),
+        ("deflate", lambda body: zlib.compress(body)[2:-4]),
+    ],
+)
+def test_packed_page_is_read(web: Site, settings: Settings, encoding: str, pack: Callable[[bytes], bytes]) -> None:
+    body = f"<html><body><article><p>{TEXT}</p><p>{TEXT} Twice.</p></article></body></html>".encode()
+    (page,) = fetch(settings, web.page("/packed", pack(body), Content_Encoding=encoding))
+    assert TEXT in text_of(page)
+
+
+def test_damaged_packed_page(web: Site, settings: Settings) -> None:
+    (page,) = fetch(settings, web.page("/packed", b"no gzip at all", Content_Encoding="gzip"))
+    assert page.problem is FetchProblem.UNREACHABLE
+
+
+def test_markup_and_text_without_end_are_cut(web: Site, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web_fetch, "MAX_TAGS", 8)
+    (page,) = fetch(settings, web.article("/tags", f"{TEXT}</p>{'<p>More. </p>' * 20}<p>The end."))
+    assert TEXT in text_of(page)
+    assert "The end." not in text_of(page)
+    monkeypatch.setattr(web_fetch, "MAX_CHARACTERS", 10)
+    for url in (web.article("/a", TEXT), web.page("/a.txt", TEXT, kind="text/plain")):
+        assert [len(section.text) for section in fetch(settings, url)[0].sections] == [10]
+
+
+def test_handshake_that_never_ends_is_left_at_the_deadline(settings: Settings) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"https://127.0.0.1:{silent.getsockname()[1]}/a"
+        started = time.monotonic()
+        page = PageFetcher(settings, allowed_hosts=LOOPBACK)._page(url, language="en", deadline=started + 0.7)
+    assert page.problem is FetchProblem.TIMEOUT
+    assert time.monotonic() - started < 1.5
+
+
+def test_pdf_of_the_web_has_limits(settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A PDF of the web may take the time that is left and has at most 60 pages; the user's own have none of it."""
+    given: list[Settings] = []
+
+    def parse(path: Path, *, settings: Settings) -> ParsedPdf:
+        given.append(settings)
+        raise PdfEmptyError("nothing on it")
+
+    monkeypatch.setattr("pdf_loader.parse_pdf", parse)
+    for seconds in (3.0, None):
+        with pytest.raises(PdfEmptyError):
+            web_pdf.pdf_pages(tmp_path / "x.pdf", settings=settings, seconds=seconds)
+    assert [(used.parse_timeout, used.max_pages) for used in given] == [
+        (3.0, web_pdf.MAX_WEB_PAGES),
+        (settings.parse_timeout, settings.max_pages),
+    ]
+
+
 @pytest.mark.parametrize(
     "head", [b"HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\n<p>", b"HTTP/1.0 200 OK\r\nX-Slow: "]
 )
@@ -256,6 +340,11 @@ HIDDEN = [
     '<p style="font-size: 0px">{}</p>',
     '<p style="opacity:0">{}</p>',
     '<span style="position:absolute;left:-9999px">{}</span>',
+    '<p style="color: transparent">{}</p>',
+    '<div style="height:0;overflow:hidden">{}</div>',
+    '<div style="overflow: hidden; height: 0px">{}</div>',
+    '<span style="position:absolute;clip:rect(0,0,0,0)">{}</span>',
+    '<span style="clip-path: inset(50%)">{}</span>',
     "<p hidden>{}</p>",
     '<p aria-hidden="true">{}</p>',
     "<template><p>{}</p></template>",

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from records import answer_record, bbox
@@ -15,6 +16,7 @@ from schema import (
     Origin,
     Part,
     Region,
+    SearchAttempt,
     SearchMode,
     SearchReport,
     Seconds,
@@ -58,9 +60,31 @@ def test_the_answer_object_has_every_field_that_others_script_against() -> None:
     assert {"text", "origin", "file", "page", "bbox", "url", "score", "kept"} <= record["strips"][0].keys()
     assert {"n", "origin", "file", "page", "bbox", "url", "quote"} <= record["citations"][0].keys()
     assert {"mode", "queries", "urls", "error"} <= record["search"].keys()
+    assert {"outcome", "error_code", "proposed", "attempts", "documents"} <= record["search"].keys()
     assert record["usage"] == {"llm_calls": 1, "input_tokens": 2, "output_tokens": 3}
     assert {"retrieve", "evaluate", "refine", "search", "generate", "total"} == record["seconds"].keys()
     assert {"parser", "embedder", "evaluator", "generator"} == record["models"].keys()
+
+
+def test_what_the_web_gave_is_recorded_with_title_address_time_and_score() -> None:
+    page = Document("text", Origin.WEB, 1, url="https://a.test/", title="T", fetched_at="2026-11-30T12:00:00+00:00")
+    report = SearchReport(
+        SearchMode.AUTO,
+        queries=("q",),
+        urls=("https://a.test/",),
+        documents=(page,),
+        provider="wikipedia",
+        attempts=(SearchAttempt("searxng", error="rate_limit"), SearchAttempt("wikipedia", results=1)),
+        graded=(Graded(page, Grade(-0.7)),),
+    )
+    dropped = Knowledge((Strip("text", page, 0, 4, Grade(-0.7)),))
+    record = answer_record(replace(example(), search=report, knowledge=dropped))
+    (found,), (strip,) = record["search"]["documents"], record["strips"]
+    assert (found["url"], found["title"], found["score"]) == ("https://a.test/", "T", -0.7)
+    assert found["fetched_at"] == strip["fetched_at"] == "2026-11-30T12:00:00+00:00"
+    assert (strip["origin"], strip["kept"]) == ("web", False)
+    assert record["search"]["outcome"] == "found"
+    assert record["search"]["attempts"][0] == {"provider": "searxng", "results": 0, "error": "rate_limit"}
 
 
 def test_one_box_surrounds_the_lines_of_the_first_page() -> None:

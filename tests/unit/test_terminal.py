@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import terminal
-from schema import Answer, Answered, Token
+from schema import Answer, Answered, Citation, Origin, Token
 from tests.helpers_page import make_answer
 
 
@@ -32,8 +32,22 @@ def test_an_answer_that_checking_changed_is_shown_again(capsys: pytest.CaptureFi
     assert lines[1:] == ["The answer after its citations were checked:", "Nine metres [1].", "[1] a.pdf, page 1"]
 
 
+def test_quotations_that_replaced_a_models_text_are_not_repeated(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = shown(make_answer(text="“Nine.” [1]\n\n"), "Cheese.", "\n\n", "“Nine.” [1]\n\n", capsys=capsys)
+    assert lines == ["Cheese.", "“Nine.” [1]", "[1] a.pdf, page 1"]
+
+
 def test_a_refusal_is_shown_without_a_word_about_citations(capsys: pytest.CaptureFixture[str]) -> None:
     refused = replace(make_answer(text="Not in the documents.", refused=True), warnings=("warning.grade_failed",))
     lines = shown(refused, capsys=capsys)
     assert lines[0] == "Not in the documents."
     assert len(lines) == 2
+
+
+def test_the_web_is_named_with_title_address_and_time(capsys: pytest.CaptureFixture[str]) -> None:
+    found = Citation(
+        2, Origin.WEB, "Ten.", url="https://a.test/x", title="Water", fetched_at="2026-11-30T12:45:37+00:00"
+    )
+    answer = make_answer()
+    lines = shown(replace(answer, citations=(*answer.citations, found)), capsys=capsys)
+    assert lines[-2:] == ["[1] a.pdf, page 1", "[2] WEB Water <https://a.test/x>, fetched 2026-11-30 12:45 UTC"]
