@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
@@ -46,7 +47,7 @@ def answer_record(answer: Answer) -> Json:
         "warnings": list(answer.warnings),
         "usage": usage_record(answer.usage),
         "seconds": {name: round(value, 4) for name, value in asdict(answer.seconds).items()},
-        "models": asdict(answer.models),
+        "models": {**asdict(answer.models), "parser": _parser_of_answer(answer)},
     }
 
 
@@ -62,6 +63,7 @@ def document_record(document: Document) -> Json:
         "regions": regions_record(regions),
         "heading_path": list(document.heading_path),
         "text": document.text,
+        "parser": _parsers((document,)),
         "url": document.url,
         "title": document.title,
         "fetched_at": document.fetched_at,
@@ -123,6 +125,23 @@ def citation_record(citation: Citation) -> Json:
 def fetch_time(citation: Citation) -> str:
     """Return when a page of the web was fetched, for a person."""
     return f"{citation.fetched_at[:16].replace('T', ' ')} UTC" if citation.fetched_at else "–"
+
+
+def _parser_of_answer(answer: Answer) -> str:
+    """Return what read the cited documents (all retrieved ones when none is cited); the setting when no PDF was."""
+    documents = [graded.document for graded in answer.graded]
+    cited = {(citation.file, citation.page) for citation in answer.citations}
+    return (
+        _parsers(document for document in documents if (document.file, document.page) in cited)
+        or _parsers(documents)
+        or answer.models.parser
+    )
+
+
+def _parsers(documents: Iterable[Document]) -> str:
+    """Return the parsers of the blocks that documents were made from: mineru, text, ocr."""
+    chunks = (document.chunk for document in documents if document.chunk)
+    return ", ".join(sorted({piece.block.parser.value for chunk in chunks for piece in chunk.pieces}))
 
 
 def usage_record(usage: Usage) -> Json:

@@ -7,6 +7,10 @@ from refusal import Refusal
 from schema import (
     Action,
     Answer,
+    Block,
+    BlockParser,
+    BlockType,
+    Chunk,
     Citation,
     Document,
     Grade,
@@ -15,6 +19,7 @@ from schema import (
     Models,
     Origin,
     Part,
+    Piece,
     Region,
     SearchAttempt,
     SearchMode,
@@ -64,6 +69,25 @@ def test_the_answer_object_has_every_field_that_others_script_against() -> None:
     assert record["usage"] == {"llm_calls": 1, "input_tokens": 2, "output_tokens": 3}
     assert {"retrieve", "evaluate", "refine", "search", "generate", "total"} == record["seconds"].keys()
     assert {"parser", "embedder", "evaluator", "generator"} == record["models"].keys()
+
+
+def test_the_parser_is_the_one_that_read_the_cited_documents_not_the_setting() -> None:
+    def document(file: str, *parsers: BlockParser) -> Document:
+        blocks = [
+            Block("d", 2, order, BlockType.TEXT, "text", (0, 0, 1, 1), parser) for order, parser in enumerate(parsers)
+        ]
+        pieces = tuple(Piece(4 * order, 4 * order + 4, block) for order, block in enumerate(blocks))
+        chunk = Chunk(file, "d", file, "texttext", (), pieces)
+        return Document("texttext", Origin.KB, 1, file=file, page=2, chunk=chunk)
+
+    cited, other = document("手册 (1).pdf", BlockParser.TEXT, BlockParser.OCR), document("b.pdf", BlockParser.MINERU)
+    answer = replace(example(), graded=(Graded(other, Grade(0.1)), Graded(cited, Grade(0.7))))
+    answer = replace(answer, models=replace(answer.models, parser="auto"))
+    record = answer_record(answer)
+    assert record["models"]["parser"] == "ocr, text"
+    assert [found["parser"] for found in record["documents"]] == ["mineru", "ocr, text"]
+    assert answer_record(replace(answer, citations=()))["models"]["parser"] == "mineru, ocr, text"
+    assert answer_record(replace(answer, citations=(), graded=()))["models"]["parser"] == "auto"
 
 
 def test_what_the_web_gave_is_recorded_with_title_address_time_and_score() -> None:
