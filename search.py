@@ -170,8 +170,9 @@ class WebSearcher:
             results, error = self._call(provider, query=query, run=run, end=end)
             if isinstance(error, SlowDownError):
                 self._pace.rest(provider, seconds=error.seconds)
-        if results and not provider.local:
-            self._cache.put(key, text=json.dumps([asdict(result) for result in results], ensure_ascii=False))
+        if error is None and not provider.local:
+            text = json.dumps([asdict(result) for result in results], ensure_ascii=False)
+            self._cache.put(key, text=text, brief=not results)
         return results, _kind(error) if error else ""
 
     def _call(
@@ -241,9 +242,10 @@ class WebSearcher:
         if missing:
             for page in self._fetcher.fetch(missing, language=run.language, deadline=run.deadline):
                 pages[page.url] = page
-                if page.problem.lasting:
+                if page.problem not in (FetchProblem.UNREACHABLE, FetchProblem.TIMEOUT):
                     key = f"{FORMAT} {run.language} {page.url}"
-                    self._cache.put(key, text=json.dumps(asdict(page), ensure_ascii=False))
+                    text = json.dumps(asdict(page), ensure_ascii=False)
+                    self._cache.put(key, text=text, brief=page.problem is FetchProblem.STATUS)
         return pages
 
 

@@ -12,6 +12,8 @@ from pathlib import Path
 from config import Settings
 
 CACHE_FILE = "web_cache.sqlite3"
+BRIEF_SECONDS = 600.0
+"""How long it is remembered that there was nothing: long enough for a repeated question, no longer."""
 
 logger = logging.getLogger(__name__)
 
@@ -41,16 +43,17 @@ class WebCache:
             return None
         return str(row[0]) if row else None
 
-    def put(self, key: str, *, text: str) -> None:
-        """Keep the text; drop what is too old or too much."""
+    def put(self, key: str, *, text: str, brief: bool = False) -> None:
+        """Keep the text, a `brief` one for ten minutes at most; drop what is too old or too much."""
         if self.hours <= 0:
             return
         now = time.time()
+        kept_at = now - max(0.0, self.hours * 3600 - BRIEF_SECONDS) if brief else now
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with closing(self._connect()) as connection, connection:
                 connection.execute(
-                    "INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?)", (key, text, len(text.encode()), now)
+                    "INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?)", (key, text, len(text.encode()), kept_at)
                 )
                 connection.execute("DELETE FROM entries WHERE kept_at <= ?", (now - self.hours * 3600,))
                 connection.execute(

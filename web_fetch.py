@@ -66,11 +66,6 @@ class FetchProblem(StrEnum):
     SIZE = "size"
     EMPTY = "empty"
 
-    @property
-    def lasting(self) -> bool:
-        """Whether asking again within the day is pointless."""
-        return self not in (FetchProblem.UNREACHABLE, FetchProblem.TIMEOUT, FetchProblem.STATUS)
-
 
 @dataclass(frozen=True, slots=True)
 class Section:

@@ -132,6 +132,35 @@ def test_repeated_question_makes_no_new_request(web: Site, searcher: WebSearcher
     assert len(web.received) == 2 * asked
 
 
+def test_repeated_question_without_an_answer_makes_no_new_request_for_a_while(
+    web: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing found and a page that is gone are remembered too, but not for the day."""
+    give(web, (web.page("/gone", "", status=404), "Lighthouse"), snippet=FACT)
+    searcher = make_searcher(web, tmp_path)
+    found, none = QUESTION, "Who painted the Zanzibar frescoes?"
+    searcher.search(found, language="en")
+    give(web)
+    searcher.search(none, language="en")
+    asked = len(web.received)
+    for question in (found, none):
+        searcher.search(question, language="en")
+    assert len(web.received) == asked
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 601)
+    for question in (found, none):
+        searcher.search(question, language="en")
+    assert (web.asked("/gone"), len(web.received)) == (2, asked + 3), "the results of the first are kept for the day"
+
+
+def test_a_page_that_was_late_is_asked_for_again(web: Site, tmp_path: Path) -> None:
+    give(web, (web.hang("/a"), "Lighthouse"), snippet=FACT)
+    searcher = make_searcher(web, tmp_path, web_budget=1.0)
+    searcher.search(QUESTION, language="en")
+    web.article("/a", "The lighthouse stood on the island of Pharos for many hundred years.")
+    assert "Pharos" in searcher.search(QUESTION, language="en").documents[0].text
+
+
 def test_cache_of_no_hours_asks_again(web: Site, tmp_path: Path) -> None:
     searcher = make_searcher(web, tmp_path, web_cache_hours=0)
     give(web, (web.article("/a", FACT), "Lighthouse"))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 
 import pytest
 
+import cli
 from config import load_settings
 from web_cache import WebCache, build_cache, clear_cache
 
@@ -35,6 +37,28 @@ def test_forgets_after_its_hours(cache: WebCache, monkeypatch: pytest.MonkeyPatc
     assert cache.clear() == 1, "the old entry was removed from the file"
 
 
+@pytest.mark.parametrize(("hours", "seconds"), [(24.0, 600), (0.1, 360)])
+def test_forgets_a_brief_one_sooner(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hours: float, seconds: int
+) -> None:
+    cache = WebCache(tmp_path / "cache.sqlite3", hours=hours, max_bytes=1000)
+    now = 1_000_000.0
+    monkeypatch.setattr(time, "time", lambda: now)
+    cache.put("none", text="[]", brief=True)
+    now += seconds - 1
+    assert cache.get("none") == "[]"
+    now += 2
+    assert cache.get("none") is None
+
+
+def test_file_stays_near_its_size(tmp_path: Path) -> None:
+    cache = WebCache(tmp_path / "cache.sqlite3", hours=24, max_bytes=1_000_000)
+    for number in range(60):
+        cache.put(str(number), text=str(number % 10) * 100_000)
+    assert cache.path.stat().st_size < 1_500_000
+    assert cache.get("59") is not None
+
+
 def test_drops_the_oldest_over_its_size(cache: WebCache, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(6):
         monkeypatch.setattr(time, "time", lambda now=1_000_000.0 + number: now)
@@ -61,3 +85,14 @@ def test_clear_by_settings(tmp_path: Path) -> None:
     build_cache(settings).put("a", text="x")
     assert clear_cache(settings) == 1
     assert build_cache(settings).get("a") is None
+
+
+def test_cleared_by_the_verb(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CRAG_DATA_DIR", str(tmp_path / "data"))
+    cache = build_cache(load_settings())
+    cache.put("a", text="x")
+    assert cli.main(["clear-web-cache", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"cleared": True}
+    assert cache.get("a") is None
