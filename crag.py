@@ -270,8 +270,12 @@ def _cautions(run: _Run) -> tuple[str, ...]:
     judged = (*run.graded, *run.report.graded)
     if any(item.grade.failed for item in judged):
         cautions.append("warning.grade_failed")
-    grades = (*(item.grade for item in judged), *(strip.grade for strip in run.knowledge.strips))
-    return tuple(dict.fromkeys((*run.warnings, *cautions, *(grade.warning for grade in grades if grade.warning))))
+    noted = (
+        *(item.document.warning for item in run.graded),
+        *(item.grade.warning for item in judged),
+        *(strip.grade.warning for strip in run.knowledge.strips),
+    )
+    return tuple(dict.fromkeys(filter(None, (*run.warnings, *cautions, *noted))))
 
 
 def build_crag(settings: Settings, *, knowledge_base: KnowledgeBase) -> Crag:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Protocol
 
@@ -13,10 +15,14 @@ from numpy.typing import NDArray
 
 from config import Settings
 from embeddings import Embedder
+from errors import ProviderError
 from pdf_lines import mend
 from schema import Channel, Chunk, Document, Origin
 
+logger = logging.getLogger(__name__)
+
 DENSE, BM25 = "dense", "bm25"
+FOUND_BY_WORDS = "models.found_by_words"
 POOL = 60
 """Candidates asked of each channel, at least."""
 RANK_CONSTANT = 5
@@ -70,15 +76,23 @@ class HybridRetriever:
         """Return at most `limit` documents, best first, of `files` and under headings that contain `section` only.
 
         `similarity` is the cosine, 0 where only BM25 found the chunk; `channels` hold rank and score of each channel.
+        Where a provider fails to embed the question, its words alone find documents, which then say so.
 
         :raises EmbeddingMismatchError: the store was built with another embedder.
-        :raises ProviderError: the embedder fails.
+        :raises ProviderError: the embedder fails, and the words find nothing.
         """
         pool = max(POOL, 4 * limit) * (10 if section else 1)
         found: dict[str, list[tuple[str, float]]] = {}
+        failure: ProviderError | None = None
         if self._weights[DENSE]:
-            found[DENSE] = self._store.dense(self._embedder.embed_queries([question])[0], limit=pool, files=files)
-        if self._weights[BM25]:
+            try:
+                vector = self._embedder.embed_queries([question])[0]
+            except ProviderError as error:
+                logger.warning("the question cannot be embedded: %s", error.code)
+                failure = error
+            else:
+                found[DENSE] = self._store.dense(vector, limit=pool, files=files)
+        if self._weights[BM25] or failure:
             found[BM25] = self._store.lexical(search_terms(question), limit=pool, files=files)
         order = fuse({name: [key for key, _ in rows] for name, rows in found.items()}, weights=self._weights)
         channels: dict[str, tuple[Channel, ...]] = {}
@@ -86,7 +100,10 @@ class HybridRetriever:
             for rank, (key, score) in enumerate(rows, start=1):
                 channels[key] = (*channels.get(key, ()), Channel(name, rank, score))
         chunks = (chunk for chunk in self._chunks(order, files=files) if _under(chunk, section=section))
-        return self._documents(chunks, channels=channels, limit=limit)
+        documents = self._documents(chunks, channels=channels, limit=limit)
+        if failure and not documents:
+            raise failure
+        return [replace(document, warning=FOUND_BY_WORDS) for document in documents] if failure else documents
 
     def _chunks(self, order: Sequence[str], *, files: Sequence[str]) -> Iterator[Chunk]:
         """Load chunks a few at a time: mostly the first ones are enough."""

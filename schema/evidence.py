@@ -29,6 +29,7 @@ class Document:
     """A retrieved text: a chunk of the knowledge base or a page from the web.
 
     `sources` names every other file that holds the same paragraph. `heading_path` holds the page title for the web.
+    `warning` is the i18n key of what the reader should know about how it was found.
     """
 
     text: str
@@ -44,6 +45,7 @@ class Document:
     similarity: float = 0.0
     channels: tuple[Channel, ...] = ()
     sources: tuple[str, ...] = ()
+    warning: str = ""
 
     def regions(self, start: int, end: int) -> tuple[Region, ...]:
         """Boxes of the characters `start..end`; empty for the web."""

@@ -193,7 +193,13 @@ def test_whoever_writes_both_answers_are_shown_when_they_differ() -> None:
         (SearchMode.ASK, (), "", SearchOutcome.ASK, ("You can search the web", "您可以为这个问题搜索网络")),
         (SearchMode.AUTO, (), "", SearchOutcome.NOTHING, ("search found nothing.", "网络搜索没有找到任何结果")),
         (SearchMode.AUTO, (), "timed out", SearchOutcome.FAILED, ("failed (timed out)", "网络搜索失败（timed out）")),
-        (SearchMode.AUTO, ("x",), "", SearchOutcome.FOUND, ("found pages (1), but none", "找到了 1 个网页，但都没有回答")),
+        (
+            SearchMode.AUTO,
+            ("x",),
+            "",
+            SearchOutcome.FOUND,
+            ("found pages (1), but none", "找到了 1 个网页，但都没有回答"),
+        ),
     ],
 )
 @pytest.mark.parametrize("question", ["what is zebra?", "斑马是什么 zebra?"])
@@ -321,3 +327,13 @@ def test_thresholds_can_be_given_for_one_question() -> None:
     events = list(pipeline("zebra=0.2 perhaps").stream("what is zebra?", thresholds=Thresholds(0.1, -0.5, 0.0)))
     evaluated = next(event for event in events if isinstance(event, Evaluated))
     assert evaluated.verdict.action is Action.CORRECT
+
+
+def test_what_a_document_says_about_how_it_was_found_is_a_warning() -> None:
+    class ByWords(Retriever):
+        def retrieve(self, question: str, *, limit: int, files: Sequence[str] = ()) -> list[Document]:
+            found = super().retrieve(question, limit=limit, files=files)
+            return [replace(document, warning="models.found_by_words") for document in found]
+
+    answer = pipeline(retriever=ByWords("zebra=0.7 is a horse", "nothing")).answer("what is zebra?")
+    assert answer.warnings == ("models.found_by_words",)

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from config import Settings, load_settings
 from embeddings import Progress
-from retriever import BM25, DENSE, HybridRetriever, fuse, search_terms
+from errors import ProviderUnavailableError
+from retriever import BM25, DENSE, FOUND_BY_WORDS, HybridRetriever, fuse, search_terms
 from schema import Block, BlockParser, BlockType, Chunk, Piece
 
 
@@ -155,3 +156,19 @@ def test_terms_leave_out_words_that_only_ask_and_keep_their_order() -> None:
     assert search_terms("保修期是多久") == ["保修", "修期", "期是", "是多", "多久"]
     assert search_terms("如何安装水泵？") == ["安装", "装水", "水泵"]
     assert search_terms("—— …… ！？") == []
+
+
+class DownEmbedder(WordEmbedder):
+    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        raise ProviderUnavailableError("down")
+
+
+@pytest.mark.parametrize("bm25_weight", [0.0, 1.0])
+def test_a_provider_that_is_down_leaves_the_words_and_says_so(bm25_weight: float) -> None:
+    settings = load_settings(bm25_weight=bm25_weight)
+    search = HybridRetriever(MemoryStore([BOAT, BREAD]), embedder=DownEmbedder(), settings=settings)
+    documents = search.retrieve("How long does bread rest?", limit=5)
+    assert [(document.file, document.warning) for document in documents] == [("food.pdf", FOUND_BY_WORDS)]
+    assert [channel.name for channel in documents[0].channels] == [BM25]
+    with pytest.raises(ProviderUnavailableError):
+        search.retrieve("Zebra?", limit=5)
