@@ -126,7 +126,8 @@ def list_text(found: Json) -> str:
 
 def _document_line(document: Json) -> str:
     error = document.get("error") or {}
-    detail = translate(f"error.{error['code']}", language=_language(), file=document["file"]) if error else ""
+    values = {**error.get("values", {}), "file": document["file"]}
+    detail = translate(f"error.{error['code']}", language=_language(), **values) if error else ""
     state = word(f"status_{document['status']}")
     counts = word("counts", pages=document["pages"], chunks=document["chunks"])
     return "  ".join(filter(None, (document["file"], state, counts, document.get("parser") or "", detail)))

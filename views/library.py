@@ -78,7 +78,8 @@ def _draw_failures(documents: tuple[DocumentInfo, ...]) -> None:
     for document in documents:
         if document.error:
             code = document.error.get("code", "internal")
-            show_error(CragError("", code=code, file=document.file, name=document.file))
+            values = {**document.error.get("values", {}), "file": document.file, "name": document.file}
+            show_error(CragError("", code=code, **values))
             if code in LOCKED:
                 with st.form(f"password_form_{document.document_id}", border=False):
                     password = st.text_input(

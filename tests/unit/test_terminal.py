@@ -51,3 +51,12 @@ def test_the_web_is_named_with_title_address_and_time(capsys: pytest.CaptureFixt
     answer = make_answer()
     lines = shown(replace(answer, citations=(*answer.citations, found)), capsys=capsys)
     assert lines[-2:] == ["[1] a.pdf, page 1", "[2] WEB Water <https://a.test/x>, fetched 2026-11-30 12:45 UTC"]
+
+
+def test_a_failed_file_is_named_with_all_the_figures_of_its_error() -> None:
+    values = {"file": "long.pdf", "pages": "12", "limit": "10"}
+    error = {"code": "pdf_too_long", "message": "m", "hint": "h", "values": values}
+    row = {"file": "long.pdf", "status": "failed", "pages": 0, "chunks": 0, "error": error}
+    totals = {"documents": 0, "pages": 0, "chunks": 0, "failed": 1}
+    text = terminal.build_text({"documents": [row], "totals": totals})
+    assert "long.pdf has 12 pages; at most 10 are read." in text
