@@ -75,12 +75,10 @@ class WebSearcher:
 
     def propose(self, question: str, *, language: Language) -> SearchReport:
         """Return what a search for the question would ask for first, without asking; a search then asks for that."""
-        providers = self._providers
-        if providers is None:
-            try:
-                providers = build_providers(self._settings)
-            except ConfigurationError:
-                providers = ()
+        try:
+            providers = self._chosen_providers()
+        except ConfigurationError:
+            providers = ()
         if providers and providers[0].local:
             return SearchReport(SearchMode.ASK, proposed=(question,))
         keywords = self._keywords(question, language=language)
@@ -94,23 +92,33 @@ class WebSearcher:
         """
         if self._settings.web_search is SearchMode.OFF:
             return SearchReport(SearchMode.OFF)
-        run = _Run(question, language=language, deadline=time.monotonic() + self._settings.web_budget)
+        run = _Run(question, language=language)
         try:
-            providers = build_providers(self._settings) if self._providers is None else self._providers
+            providers = self._chosen_providers()
         except ConfigurationError as error:
             return run.failed("configuration", setting=str(error.values.get("name", "")))
-        keywords = self._keywords(question, language=language)
-        run.report = replace(run.report, usage=keywords.usage)
-        if not keywords.words:
-            return run.failed("no_keywords")
         if not providers:
             return run.failed("no_provider")
+        keywords = Keywords()
+        if not all(provider.local for provider in providers):
+            keywords = self._keywords(question, language=language)
+            run.report = replace(run.report, usage=keywords.usage)
+        run.deadline = time.monotonic() + self._settings.web_budget
         found = self._ask_providers(run, providers=providers, keywords=keywords.words)
         if not found:
             return run.report
         urls = tuple(result.url for result in found)
         run.report = replace(run.report, urls=urls, documents=self._documents(run, results=found))
         return run.report if run.report.documents else run.failed("unreadable")
+
+    def _chosen_providers(self) -> Sequence[WebProvider]:
+        """The providers, built once: a library keeps its lock and knows how fresh its index is.
+
+        :raises ConfigurationError: a setting names an unknown one or lacks what one needs.
+        """
+        if self._providers is None:
+            self._providers = build_providers(self._settings)
+        return self._providers
 
     def _keywords(self, question: str, *, language: Language) -> Keywords:
         """The keywords of a question; a model's are remembered, so that what was proposed is what is asked."""
@@ -133,15 +141,17 @@ class WebSearcher:
 
         A provider that has none for all keywords is asked for the longest alone.
         """
-        narrow = list(dict.fromkeys((" ".join(keywords), max(keywords, key=len))))
+        narrow = tuple(dict.fromkeys((" ".join(keywords), max(keywords, key=len)))) if keywords else ()
         for provider in providers:
-            for query in [run.question] if provider.local else narrow:
+            for query in (run.question,) if provider.local else narrow:
                 results = self._attempt(provider, query=query, run=run)
                 if results:
                     return results
                 if run.report.attempts[-1].error:
                     break
-        if all(attempt.error for attempt in run.report.attempts):
+        if not run.report.attempts:
+            run.failed("no_keywords")
+        elif all(attempt.error for attempt in run.report.attempts):
             run.failed(run.report.attempts[-1].error)
         return []
 
@@ -255,7 +265,7 @@ class _Run:
 
     question: str
     language: Language
-    deadline: float
+    deadline: float = 0.0
     report: SearchReport = SearchReport(SearchMode.AUTO)
 
     @property
@@ -281,7 +291,7 @@ class _Pace:
         with self.lock:
             now = time.monotonic()
             turn = max(now, self.ready.get(provider.name, 0.0))
-            if turn - now > patience:
+            if turn > now and turn - now > patience:
                 return False
             self.ready[provider.name] = turn + provider.interval
         time.sleep(turn - now)

@@ -17,6 +17,7 @@ from threading import Lock
 from typing import ClassVar
 from urllib.parse import quote
 
+from chunker import RULES
 from config import Settings
 from errors import PdfError, ProviderUnavailableError
 from i18n import Language
@@ -26,6 +27,8 @@ from web_text import seen, split_text
 
 SCHEME = "library"
 INDEX_FILE = "web_library.sqlite3"
+FORMAT = 2
+"""Of the index; another one is made anew."""
 FRESH_SECONDS = 5.0
 """How long the folder is not looked through again."""
 REFRESH_SECONDS = 3.0
@@ -120,13 +123,13 @@ class LibraryProvider:
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=NORMAL")
             connection.execute("CREATE TABLE IF NOT EXISTS files (source TEXT PRIMARY KEY, state TEXT)")
-            connection.execute("CREATE TABLE IF NOT EXISTS library (folder TEXT PRIMARY KEY)")
+            connection.execute("CREATE TABLE IF NOT EXISTS library (made_of TEXT PRIMARY KEY)")
             create_index(connection)
-            folder = str(self._folder.resolve())
-            if connection.execute("SELECT folder FROM library").fetchall() != [(folder,)]:
+            made_of = f"{FORMAT} {RULES} {self._settings.chunk_size} {self._folder.resolve()}"
+            if connection.execute("SELECT * FROM library").fetchall() != [(made_of,)]:
                 for table in ("files", TABLE, "library"):
                     connection.execute(f"DELETE FROM {table}")  # noqa: S608
-                connection.execute("INSERT INTO library VALUES (?)", (folder,))
+                connection.execute("INSERT INTO library VALUES (?)", (made_of,))
         return connection
 
 

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
-from functools import cache
-from typing import TYPE_CHECKING
 
-from sentences import width
+from chunker import split_blocks
+from schema import FULL_PAGE, Block, BlockParser, BlockType
+from sentences import is_table_row
 
-if TYPE_CHECKING:
-    from langchain_text_splitters import RecursiveCharacterTextSplitter
-
-_CUTS = ["\n\n", "\n", "。", "！", "？", ". ", "! ", "? ", "；", "; ", "，", ", ", " ", ""]
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
 )
@@ -24,14 +20,17 @@ def seen(text: str) -> str:
 
 
 def split_text(text: str, *, size: int) -> list[str]:
-    """Return passages of at most `size` characters (a Chinese one counts as two), cut at ends of paragraphs first."""
-    return [piece for piece in (raw.strip() for raw in _splitter(size).split_text(seen(text))) if piece]
-
-
-@cache
-def _splitter(size: int) -> RecursiveCharacterTextSplitter:
-    from langchain_text_splitters import RecursiveCharacterTextSplitter
-
-    return RecursiveCharacterTextSplitter(
-        separators=_CUTS, chunk_size=size, chunk_overlap=0, length_function=width, keep_separator="end"
-    )
+    """Return passages of at most `size`, cut like documents of the knowledge base; a blank line ends a paragraph."""
+    blocks = [
+        Block(
+            document_id="",
+            page=1,
+            order=order,
+            type=BlockType.TABLE if all(map(is_table_row, paragraph.splitlines())) else BlockType.TEXT,
+            text=paragraph,
+            bbox=FULL_PAGE,
+            parser=BlockParser.TEXT,
+        )
+        for order, paragraph in enumerate(filter(None, map(str.strip, re.split(r"\n\s*\n", seen(text)))))
+    ]
+    return [chunk.text for chunk in split_blocks(blocks, file="", chunk_size=size)]

@@ -364,6 +364,17 @@ def test_question_without_a_content_word(web: Site, searcher: WebSearcher) -> No
     assert (report.error_code, web.received) == ("no_keywords", [])
 
 
+def test_time_for_the_keywords_is_not_taken_from_the_search(web: Site, tmp_path: Path) -> None:
+    class Slow(FixedKeywords):
+        def keywords(self, question: str, *, language: Language) -> Keywords:
+            time.sleep(1.2)
+            return super().keywords(question, language=language)
+
+    give(web, ("https://a.test", "Lighthouse"), snippet=FACT)
+    report = make_searcher(web, tmp_path, rewriter=Slow(("Pharos",)), web_budget=1.0).search(QUESTION, language="en")
+    assert (report.error, len(report.documents)) == ("", 1)
+
+
 def test_setting_that_is_missing_is_named(web: Site, tmp_path: Path) -> None:
     report = make_searcher(web, tmp_path, web_providers=("tavily",)).search(QUESTION, language="en")
     assert report.error_code == "configuration"

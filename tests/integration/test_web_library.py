@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 import web_library
+from chunker import split_blocks
 from config import ROOT, load_settings
 from errors import ProviderUnavailableError
-from schema import Origin
+from keywords import Keywords
+from schema import FULL_PAGE, Block, BlockParser, BlockType, Origin
 from search import WebSearcher
 from web_library import LibraryProvider
 
@@ -95,6 +97,34 @@ def test_index_outlives_the_process_and_not_the_folder(library: LibraryProvider,
         == "library:a.txt"
     )
     assert len(LibraryProvider(settings, folder=other).find("lighthouse file", language="en", limit=5)) == 1
+
+
+def test_index_is_made_anew_for_other_passages(library: LibraryProvider, folder: Path, tmp_path: Path) -> None:
+    library.refresh()
+    smaller = load_settings(data_dir=tmp_path / "data", chunk_size=100)
+    assert LibraryProvider(smaller, folder=folder).refresh() == 2
+
+
+def test_passages_are_those_that_the_knowledge_base_would_make(library: LibraryProvider, folder: Path) -> None:
+    text = "长城很长，也很旧，修了很多年才修完。" * 60
+    (folder / "wall.txt").write_text(text, encoding="utf-8")
+    block = Block("x", 1, 0, BlockType.TEXT, text, FULL_PAGE, BlockParser.TEXT)
+    chunks = [chunk.text for chunk in split_blocks([block], file="x", chunk_size=900)]
+    found = [result.text for result in library.find("长城很旧", language="zh", limit=9) if "wall" in result.url]
+    assert sorted(found) == sorted(chunks)
+
+
+def test_a_slow_start_costs_the_library_nothing(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library is asked the question itself: no keywords are made for it, and none of its time is spent on them."""
+
+    def never(*_: object, **__: object) -> Keywords:
+        raise AssertionError("keywords are for providers elsewhere")
+
+    monkeypatch.setattr("search.extract_keywords", never)
+    settings = load_settings(
+        data_dir=tmp_path / "data", web_search="auto", web_providers=("library",), web_library_dir=folder
+    )
+    assert WebSearcher(settings).search("What is it about lighthouses?", language="en").documents
 
 
 def test_broken_file_leaves_the_others(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from chunker import width
 from web_text import seen, split_text
 
 
@@ -34,5 +35,14 @@ def test_what_is_seen_stays() -> None:
 def test_passages_have_at_most_the_size_and_lose_nothing() -> None:
     text = "\n\n".join(f"第{n}段：长城很长，也很旧。It is long. " * 5 for n in range(9))
     passages = split_text(text, size=200)
-    assert all(len(passage) <= 200 for passage in passages)
+    assert len(passages) > 5
+    assert all(width(passage) <= 200 for passage in passages)
     assert "".join("".join(passages).split()) == "".join(text.split())
+
+
+def test_rows_of_a_table_repeat_their_header() -> None:
+    rows = "\n".join(f"| item {n} | {n} metres of rope and some more words |" for n in range(40))
+    passages = split_text(f"Before.\n\n| what | how much |\n| --- | --- |\n{rows}\n\nAfter.", size=600)
+    tables = [passage for passage in passages if "item" in passage]
+    assert len(tables) > 2
+    assert all("| what | how much |" in passage for passage in tables)
