@@ -1,4 +1,7 @@
-"""No setting makes a question wait for more than two model rounds before its answer starts, three with a rewrite."""
+"""A question with a language model behind every role: how many rounds it waits for, and how it is stopped.
+
+No setting makes it wait for more than two model rounds before its answer starts, three with a rewrite.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +28,7 @@ from schema import (
     SearchMode,
     SearchReport,
     Thresholds,
+    Token,
     Turn,
 )
 from tests.integration.helpers_providers import FakeProvider, Scripted, prompt_of, requests_allowed, serve, settings_for
@@ -156,3 +160,28 @@ def test_rounds_before_the_answer(kind: str, verdict: str, question: str, *, fol
     rewritten = follow_up or verdict != "Yes"
     assert len(rounds.seen) <= (3 if rewritten else 2)
     assert last.answer.usage.llm_calls == calls
+
+
+def test_stopping_a_question_closes_the_connection() -> None:
+    def answer(body: Any) -> Scripted:
+        if body.get("stream"):
+            return Scripted(pieces=["The zebra says "] * 400, between=0.02)
+        return Scripted(text="Yes")
+
+    with serve(answer) as provider:
+        events = pipeline(provider, kind="cascade").stream(SIMPLE)
+        assert any(isinstance(event, Token) for event in events)
+        events.close()  # type: ignore[attr-defined]
+        assert provider.disconnected.wait(20)
+
+
+def test_only_the_rewriting_model_sees_the_conversation() -> None:
+    with serve(
+        lambda body: Scripted(text="Yes" if "<passage>" in prompt_of(body) else "The zebra says [1].")
+    ) as provider:
+        history = [Turn("What is a zebra?", "It is a QUAGGA, as it was said.")]
+        *_, last = pipeline(provider, kind="llm").stream("Where does it live?", history=history)
+    assert isinstance(last, Answered)
+    assert last.answer.original_question == "Where does it live?"
+    told = ["<history>" in prompt_of(item.body) for item in provider.chats() if "QUAGGA" in prompt_of(item.body)]
+    assert told == [True]
