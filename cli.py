@@ -84,7 +84,9 @@ def _parser() -> argparse.ArgumentParser:
     calibrating.add_argument("path", help="JSONL of {question, passages, expected_action or labels}")
     calibrating.add_argument("--save", action="store_true", help="make the fitted thresholds the settings")
     verb("serve", verbs.serve).add_argument("--port", type=int, default=0)
-    verb("download-mineru", verbs.download_mineru).add_argument("--target", default="")
+    fetching = verb("download-mineru", verbs.download_mineru)
+    fetching.add_argument("--target", default="", help="folder for the weights")
+    fetching.add_argument("--source", default="modelscope", help="modelscope or huggingface")
     verb("clear-web-cache", verbs.clear_web_cache)
     return parser
 

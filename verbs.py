@@ -208,7 +208,8 @@ def download_mineru(settings: Settings, options: argparse.Namespace) -> int:
     """Download the MinerU weights to a visible folder."""
     from mineru_local import download_weights
 
-    folder = download_weights(settings, target=Path(options.target) if options.target else None)
+    target = Path(options.target).absolute() if options.target else None
+    folder = download_weights(settings, target=target, source=options.source)
     show({"path": str(folder)}, options=options, text=lambda found: str(found["path"]))
     return 0
 

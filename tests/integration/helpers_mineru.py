@@ -105,7 +105,7 @@ def model_server(**given: Any) -> Iterator[ModelServer]:
         def log_message(self, *args: Any) -> None:
             return
 
-    with _serving(Handler) as address:
+    with serving(Handler) as address:
         state.url = address
         yield state
 
@@ -198,13 +198,13 @@ def hosted_service(**given: Any) -> Iterator[HostedService]:
         def log_message(self, *args: Any) -> None:
             return
 
-    with _serving(Handler) as address:
+    with serving(Handler) as address:
         state.url = address
         yield state
 
 
 @contextmanager
-def _serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
 
 import pytest
 
-from config import load_settings
+from config import ROOT, load_settings
 from errors import ConfigurationError
 from mineru_local import can_run_locally, default_folder, download_weights, weights_folder
+from tests.integration.helpers_mineru import serving
 
 SPECIAL = [
     "<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|vision_start|>", "<|vision_end|>", "<|vision_pad|>",
@@ -111,3 +121,110 @@ def tiny_model(folder: Path) -> tuple[Any, Any]:
     )
     (folder / "config.json").write_text(json.dumps({"tiny": True}), encoding="utf-8")
     return model, processor
+
+
+# --- fetching, only when asked, from a hub of our own on loopback
+
+FILES = {
+    "config.json": b'{"model_type": "qwen2_vl"}',
+    "model.safetensors": b"weights" * 50_000,
+    "tokenizer/vocab.json": b"{}",
+}
+
+
+def hub_answer(path: str, *, file: str) -> bytes:
+    """What a hub answers: Hugging Face's paths first, then ModelScope's; `file` is the one asked for by name."""
+    hashes = {name: hashlib.sha256(data).hexdigest() for name, data in FILES.items()}
+    if "/resolve/" in path:
+        return FILES[path.split("/resolve/")[1].split("/", 1)[1]]
+    if "/revision/" in path:
+        return json.dumps({"id": "x/y", "sha": "0" * 40, "siblings": [{"rfilename": name} for name in FILES]}).encode()
+    if "/tree/" in path:
+        entries = [{"type": "file", "path": name, "size": len(data), "oid": "0"} for name, data in FILES.items()]
+        return json.dumps(entries).encode()
+    if path.endswith("/repo"):
+        return FILES[file]
+    if path.endswith("/repo/files"):
+        files = [
+            {"Name": Path(name).name, "Path": name, "Type": "blob", "Size": len(data), "Sha256": hashes[name]}
+            for name, data in FILES.items()
+        ]
+        return json.dumps({"Code": 200, "Success": True, "Data": {"Files": files}}).encode()
+    revisions = {"RevisionMap": {"Branches": [{"Revision": "master", "CreatedAt": 1}], "Tags": []}}
+    return json.dumps({"Code": 200, "Success": True, "Data": revisions}).encode()
+
+
+@contextmanager
+def model_hub(seen: list[str]) -> Iterator[str]:
+    """A model hub with FILES in whatever model is asked for; it notes each request in `seen`."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_HEAD(self) -> None:
+            self._answer()
+
+        def do_GET(self) -> None:
+            self.wfile.write(self._answer())
+
+        def _answer(self) -> bytes:
+            seen.append(f"{self.command} {self.path}")
+            path, _, query = self.path.partition("?")
+            data = hub_answer(path, file=parse_qs(query).get("FilePath", [""])[0])
+            asked = re.match(r"bytes=(\d+)-", self.headers.get("Range", ""))
+            start = int(asked[1]) if asked else 0
+            self.send_response(206 if start else 200)
+            self.send_header("Content-Length", str(len(data) - start))
+            self.send_header("ETag", f'"{hashlib.sha256(data).hexdigest()}"')
+            self.send_header("X-Repo-Commit", "0" * 40)
+            if start:
+                self.send_header("Content-Range", f"bytes {start}-{len(data) - 1}/{len(data)}")
+            self.end_headers()
+            return data[start:]
+
+        def log_message(self, *args: Any) -> None:
+            return
+
+    with serving(Handler) as address:
+        yield address
+
+
+def download(target: Path, *, source: str, hub: str, home: Path) -> subprocess.CompletedProcess[str]:
+    """Run `cli.py download-mineru` as a person does, with its hub at `hub`."""
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "CRAG_DATA_DIR": str(home / "data"),
+        "HF_ENDPOINT": hub,
+        "MODELSCOPE_DOMAIN": hub.removeprefix("http://"),
+    }
+    command = (sys.executable, str(ROOT / "cli.py"), "download-mineru", "--json", "--source", source)
+    return subprocess.run(
+        (*command, "--target", str(target)), env=environment, cwd=home, capture_output=True, text=True, timeout=120
+    )
+
+
+@pytest.mark.parametrize("source", ["huggingface", "modelscope"])
+def test_weights_come_with_progress_and_only_once(tmp_path: Path, source: str) -> None:
+    pytest.importorskip({"huggingface": "huggingface_hub"}.get(source, source))
+    seen: list[str] = []
+    target = tmp_path / "weights"
+    with model_hub(seen) as hub:
+        done = download(target, source=source, hub=hub, home=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout) == {"path": str(target)}
+        assert {name: (target / name).read_bytes() for name in FILES} == FILES
+        assert "%" in done.stderr, "the hub's progress bar"
+        fetched = [line for line in seen if line.startswith("GET") and "safetensors" in line]
+        assert fetched
+        again = download(target, source=source, hub=hub, home=tmp_path)
+        assert again.returncode == 0
+        assert [line for line in seen if line.startswith("GET") and "safetensors" in line] == fetched
+    settings = load_settings(data_dir=tmp_path, mineru_model=str(target), _env_file=None)
+    assert weights_folder(settings) == target
+
+
+@pytest.mark.parametrize("source", ["huggingface", "modelscope"])
+def test_hub_that_cannot_be_reached_is_a_typed_error(tmp_path: Path, source: str) -> None:
+    pytest.importorskip({"huggingface": "huggingface_hub"}.get(source, source))
+    done = download(tmp_path / "weights", source=source, hub="http://127.0.0.1:9", home=tmp_path)
+    assert done.returncode == 1, done.stderr
+    assert json.loads(done.stdout)["error"]["code"] == "provider_unavailable"
