@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+import errno
+import sqlite3
+
 
 class CragError(Exception):
     """Base of every error a person may meet.
@@ -96,6 +99,24 @@ class StoreError(CragError):
     """The store cannot be opened or written."""
 
     code = "store"
+
+
+def is_disk_full(error: BaseException) -> bool:
+    """Tell a full disk or quota from other failures, also where a library only passes the system's words on."""
+    if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        return True
+    if isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_FULL:
+        return True
+    return any(words in str(error).lower() for words in ("disk is full", "no space left", "disk quota exceeded"))
+
+
+class DiskFullError(StoreError):
+    """There is no room left to write the store."""
+
+    code = "disk_full"
+
+    def __init__(self, error: BaseException, *, path: object) -> None:
+        super().__init__(f"{path}: {error}", hint="free some space and build again", path=path)
 
 
 class EmbeddingMismatchError(StoreError):

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from config import Settings
-from errors import ConfigurationError, StoreError
+from errors import ConfigurationError, DiskFullError, StoreError, is_disk_full
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
@@ -174,7 +174,7 @@ class ChromaStore:
 def chroma_errors(where: str) -> Iterator[None]:
     """Turn what Chroma raises into StoreError that names the place.
 
-    :raises StoreError: `store_gone` when the collection was removed meanwhile, else `store`.
+    :raises StoreError: `store_gone` when the collection was removed meanwhile, `disk_full`, else `store`.
     """
     import httpx
     from chromadb.errors import ChromaError, NotFoundError
@@ -184,6 +184,8 @@ def chroma_errors(where: str) -> Iterator[None]:
     except NotFoundError as error:
         raise StoreError(f"{where}: {error}", hint="ask again", code="store_gone", path=where, reason=error) from error
     except (ChromaError, ValueError, RuntimeError, httpx.HTTPError, OSError) as error:
+        if is_disk_full(error):
+            raise DiskFullError(error, path=where) from error
         raise StoreError(f"{where}: {error}", hint="check the store", path=where, reason=error) from error
 
 
@@ -243,6 +245,8 @@ def _embedded_client(folder: Path, *, settings: ChromaSettings, epoch: int) -> C
     except (ChromaError, ValueError, RuntimeError, AttributeError, OSError) as error:
         # Chroma keeps a client that did not start and hands it out again; whatever is put in its place would fail too.
         getattr(SharedSystemClient, "_identifier_to_system", {}).pop(path, None)
+        if is_disk_full(error):
+            raise DiskFullError(error, path=folder) from error
         raise StoreError(
             f"{folder}: {error}", hint="rebuild", code="store_damaged", path=folder, reason=error
         ) from error

@@ -1,0 +1,46 @@
+"""A full disk has its own words, and what was written before is kept."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+import pytest
+
+from catalogue import Catalogue
+from errors import DiskFullError, StoreError
+from i18n import LANGUAGES, translate
+from vector_store import chroma_errors
+
+
+def test_catalogue_that_cannot_grow_keeps_its_pages(tmp_path: Path) -> None:
+    catalogue = Catalogue(tmp_path / "catalogue.sqlite")
+    catalogue.save_page(1, document_id="d", body="kept")
+    with catalogue._guarded() as connection:  # SQLite's own limit fails as a full disk does
+        pages = connection.execute("PRAGMA page_count").fetchone()[0]
+        connection.execute(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(DiskFullError) as caught:
+        catalogue.save_page(2, document_id="d", body="x" * 1_000_000)
+    assert catalogue.pages("d") == {1: "kept"}
+    catalogue.close()
+    for language in LANGUAGES:
+        assert str(tmp_path) in translate(f"error.{caught.value.code}", language=language, **caught.value.values)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, "No space left on device"),
+        OSError(errno.EDQUOT, "Disk quota exceeded"),
+        RuntimeError("error returned from database: (code: 13) database or disk is full"),
+    ],
+)
+def test_vectors_that_cannot_be_written(error: Exception) -> None:
+    with pytest.raises(DiskFullError, match="vectors"), chroma_errors("vectors"):
+        raise error
+
+
+def test_other_failures_of_the_store_do_not_blame_the_disk() -> None:
+    with pytest.raises(StoreError) as caught, chroma_errors("vectors"):
+        raise RuntimeError("the index is broken")
+    assert not isinstance(caught.value, DiskFullError)
