@@ -18,7 +18,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from action_trigger import trigger
+from action_trigger import decide_action, trigger
 from generator import both_sides
 from i18n import Language
 from language import detect_language
@@ -267,6 +267,10 @@ def _cautions(run: _Run) -> tuple[str, ...]:
     cautions = []
     if run.verdict.action is Action.AMBIGUOUS and run.draft is not None:
         cautions.append("warning.missing_part" if len(run.verdict.parts) > 1 else "warning.ambiguous")
+    web = [item.grade for item in run.report.graded]
+    if run.verdict.action is Action.INCORRECT and run.draft is not None:
+        unsure = decide_action(web, thresholds=run.verdict.thresholds) is Action.AMBIGUOUS
+        cautions += ["warning.web_ambiguous"] if unsure else []
     judged = (*run.graded, *run.report.graded)
     if any(item.grade.failed for item in judged):
         cautions.append("warning.grade_failed")

@@ -151,6 +151,15 @@ def test_what_the_web_gives_is_graded_like_documents() -> None:
     assert answer.knowledge.strips == ()
 
 
+@pytest.mark.parametrize(("score", "warnings"), [("0.9", ()), ("0.2", ("warning.web_ambiguous",))])
+def test_an_answer_that_the_web_supports_in_part_carries_a_caution(score: str, warnings: tuple[str, ...]) -> None:
+    searcher = Searcher(f"zebra={score} on the web")
+    answer = pipeline("a lion", searcher=searcher, mode=SearchMode.AUTO).answer("what is zebra?")
+    assert answer.warnings == warnings
+    refused = pipeline("a lion", searcher=Searcher("a bear"), mode=SearchMode.AUTO).answer("what is zebra?")
+    assert refused.warnings == ()
+
+
 def test_a_grade_that_failed_on_the_web_is_said() -> None:
     searcher = Searcher("broken zebra", "zebra=0.9 on the web")
     answer = pipeline("a lion", searcher=searcher, mode=SearchMode.AUTO).answer("what is zebra?")
