@@ -111,7 +111,7 @@ class Crag:
         yield Searched(run.report, seconds=run.lap("search"))
 
         refine = partial(self.refiner.refine, thresholds=limits)
-        internal = partial(refine, parts, documents=_relevant(run.graded, verdict=run.verdict))
+        internal = partial(refine, parts, documents=_relevant(run))
         external = partial(refine, run.verdict.missing, documents=found)
         run.knowledge = Knowledge(tuple(strip for known in together([internal, external]) for strip in known.strips))
         yield Prepared(run.knowledge, seconds=run.lap("refine"))
@@ -152,10 +152,13 @@ class Crag:
         documents, parts = run.report.documents, run.verdict.missing
         passages = [document.text for document in documents]
         evaluator = self.web_evaluator or self.evaluator
-        judged = judge(evaluator, parts=parts, passages=passages, thresholds=run.verdict.thresholds)
-        run.report = replace(run.report, graded=tuple(map(Graded, documents, judged.grades)))
+        limits = run.verdict.thresholds
+        grades = judge(evaluator, parts=parts, passages=passages, thresholds=limits).grades
+        run.report = replace(run.report, graded=tuple(map(Graded, documents, grades)))
         run.lap("evaluate")
-        return _relevant(run.report.graded, verdict=judged.verdict)
+        # A search always brings what comes nearest: a page must be nearer to Correct than to Incorrect.
+        bar = (limits.lower + limits.upper) / 2
+        return [item.document for item in run.report.graded if item.grade.failed or item.grade.score >= bar]
 
     def _generate(self, run: _Run) -> Iterator[Event]:
         for piece in self.generator.stream(run.question, knowledge=run.knowledge, language=run.language):
@@ -251,11 +254,12 @@ def _best_grade(grades: Sequence[Grade]) -> Grade:
     return replace(best, usage=sum((grade.usage for grade in grades), Usage()))
 
 
-def _relevant(graded: Sequence[Graded], *, verdict: Verdict) -> list[Document]:
+def _relevant(run: _Run) -> list[Document]:
     """The documents worth refining: none when the action is Incorrect, else those not ruled out."""
-    if verdict.action is Action.INCORRECT:
+    if run.verdict.action is Action.INCORRECT:
         return []
-    return [item.document for item in graded if item.grade.failed or item.grade.score >= verdict.thresholds.lower]
+    lower = run.verdict.thresholds.lower
+    return [item.document for item in run.graded if item.grade.failed or item.grade.score >= lower]
 
 
 def _search_question(run: _Run) -> str:
