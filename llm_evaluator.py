@@ -7,8 +7,9 @@ log-probabilities, else 1, 0 or −1 for yes, partly and no. All texts of a ques
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from typing import Literal
 
@@ -58,7 +59,11 @@ def build_llm_evaluator(settings: Settings, *, base: Evaluator) -> Evaluator:
     if model is None:
         return base
     judge = Judge(model)
-    return LlmEvaluator(judge, reader=base) if settings.evaluator == "llm" else CascadeEvaluator(judge, reader=base)
+    if settings.evaluator == "llm":
+        return LlmEvaluator(judge, reader=base)
+    from crag import chosen_thresholds
+
+    return CascadeEvaluator(judge, reader=base, chosen=partial(chosen_thresholds, settings, evaluator=base))
 
 
 def without_model(evaluator: Evaluator) -> Evaluator:
@@ -145,7 +150,8 @@ class LlmEvaluator:
         if self.reader is None:
             grades = self.judge.grade(question, texts=list(chain.from_iterable(groups)), kind="strip")
             return _regroup(grades, groups=groups)
-        rows = _cascade_strips(self.judge, self.reader, question=question, groups=groups)
+        own = self.reader.thresholds(language=detect_language(question))
+        rows = _cascade_strips(self.judge, self.reader, question=question, groups=groups, limits=own)
         return OnModelScale(self.reader).rescale_strips(question, rows=rows)
 
 
@@ -190,11 +196,13 @@ class CascadeEvaluator:
     """Lets the reader grade everything and asks the model about what decides: the best few documents that the reader
     does not rule out, and the strips next to the floor.
 
-    Scores are on the reader's scale; where the model fails, the reader's own score stays, labelled.
+    Scores are on the reader's scale; where the model fails, the reader's own score stays, labelled. `chosen` gives the
+    thresholds in force where they are not the reader's own.
     """
 
     judge: Judge
     reader: Evaluator
+    chosen: Callable[[Language], Thresholds] | None = None
 
     @property
     def name(self) -> str:
@@ -202,13 +210,13 @@ class CascadeEvaluator:
         return f"{self.reader.name} → {self.judge.model.name}"
 
     def thresholds(self, *, language: Language) -> Thresholds:
-        """The reader's thresholds."""
-        return self.reader.thresholds(language=language)
+        """The thresholds in force."""
+        return self.chosen(language) if self.chosen else self.reader.thresholds(language=language)
 
     def grade(self, question: str, *, passages: Sequence[str]) -> list[Grade]:
         """One grade for each passage."""
         grades = self.reader.grade(question, passages=passages)
-        limits = self.reader.thresholds(language=detect_language(question))
+        limits = self.thresholds(language=detect_language(question))
         if any(grade.score >= max(SURE, limits.upper) for grade in grades):
             return grades
         open_ones = [place for place, grade in enumerate(grades) if grade.score > min(RULED_OUT, limits.lower)]
@@ -221,14 +229,14 @@ class CascadeEvaluator:
 
     def grade_strips(self, question: str, *, groups: Sequence[Sequence[str]]) -> list[list[Grade]]:
         """One grade for each strip of each group."""
-        return _cascade_strips(self.judge, self.reader, question=question, groups=groups)
+        limits = self.thresholds(language=detect_language(question))
+        return _cascade_strips(self.judge, self.reader, question=question, groups=groups, limits=limits)
 
 
 def _cascade_strips(
-    judge: Judge, reader: Evaluator, *, question: str, groups: Sequence[Sequence[str]]
+    judge: Judge, reader: Evaluator, *, question: str, groups: Sequence[Sequence[str]], limits: Thresholds
 ) -> list[list[Grade]]:
     """The reader's grades, corrected by the model near the floor; on the reader's scale."""
-    limits = reader.thresholds(language=detect_language(question))
     texts = list(chain.from_iterable(groups))
     grades = list(chain.from_iterable(reader.grade_strips(question, groups=groups)))
     near = [place for place, grade in enumerate(grades) if abs(grade.score - limits.strip) <= STRIP_MARGIN]

@@ -13,6 +13,8 @@ from llm_evaluator import (
     FELL_BACK,
     LLM_THRESHOLDS,
     MOST_DOCUMENTS,
+    RULED_OUT,
+    SURE,
     CascadeEvaluator,
     Judge,
     LlmEvaluator,
@@ -114,18 +116,29 @@ def test_a_failed_grade_is_unknown_without_a_reader_and_the_readers_with_one(scr
 
 
 def test_the_cascade_asks_only_where_the_decision_is_open() -> None:
+    sure, ruled_out = f"sure {SURE}", f"ruled out {RULED_OUT}"
     with serve(Scripted(text="No")) as provider:
         evaluator = evaluator_for(provider, kind="cascade")
-        passages = ["ruled out -0.98", "low -0.9", "between 0.0", "high 0.8"]
+        passages = [ruled_out, "low -0.6", "between 0.0", "high 0.5"]
         grades = evaluator.grade("Who?", passages=passages)
-        assert passages_of(provider) == ["between 0.0", "high 0.8", "low -0.9"]
-        assert [round(grade.score, 6) for grade in grades] == [-0.98, -1.0, -1.0, -1.0]
+        assert passages_of(provider) == ["between 0.0", "high 0.5", "low -0.6"]
+        assert [round(grade.score, 6) for grade in grades] == [RULED_OUT, -1.0, -1.0, -1.0]
         assert all(grade.span == SPAN for grade in grades)
         assert evaluator.thresholds(language="zh") == OWN
         before = len(provider.chats())
-        evaluator.grade("Who?", passages=["sure 0.96", "high 0.5"])
-        evaluator.grade("Who?", passages=["none -0.98", "none -1.0"])
+        evaluator.grade("Who?", passages=[sure, "high 0.5"])
+        evaluator.grade("Who?", passages=[ruled_out, "none -1.0"])
         assert len(provider.chats()) == before
+
+
+def test_the_cascade_is_unsure_about_the_thresholds_in_force() -> None:
+    near = f"near {(SURE + 1) / 2}"
+    with serve(Scripted(text="Yes")) as provider:
+        evaluator = evaluator_for(provider, kind="cascade", upper=0.999, strip_floor=0.7)
+        (document,) = evaluator.grade("Who?", passages=[near])
+        evaluator.grade_strips("Who?", groups=[["own floor 0.1", "chosen floor 0.7"]])
+        assert passages_of(provider) == ["chosen floor 0.7", near]
+    assert document.score >= evaluator.thresholds(language="en").upper == 0.999
 
 
 def test_the_cascade_asks_about_the_best_few_at_most() -> None:
