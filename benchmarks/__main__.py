@@ -1,6 +1,6 @@
 """Run benchmarks: `python -m benchmarks all|NAME [--limit N] [--seed S] [--out DIR]`.
 
-all runs everything but `scale` at the sizes below (under 30 minutes on two cores), stores the results in
+all runs everything but `scale` and `bounds` at the sizes below (under 30 minutes on two cores), stores the results in
 benchmarks/results, draws the plots, writes docs/benchmarks.md and the README's quoted figures anew.
 
 errors NAME shows the wrong cases of the last run; plots, report and quotes redo only that part from stored results.
@@ -29,7 +29,7 @@ SIZES: dict[str, tuple[str, ...]] = {
     "llm_cost": ("--limit", "12", "--delay", "0.2"),
 }
 """What `all` runs, most important first, and how much of it."""
-OTHERS = ("scale", "errors", "plots", "report", "quotes")
+OTHERS = ("scale", "bounds", "errors", "plots", "report", "quotes")
 
 
 def main() -> None:
