@@ -116,7 +116,7 @@ def _roles(settings: Settings, *, language: Language) -> Iterator[Check]:
         detail = " ".join(filter(None, (probe.provider, probe.model, probe.url)))
         if not probe.ok:
             lead = translate(f"error.{probe.code}", language=language, **dict(probe.values))
-            detail = f"{lead} {probe.url}".strip()
-        elif probe.url:
+            detail = lead if probe.url in lead else f"{lead} {probe.url}"
+        if probe.url:
             detail += f" ({probe.seconds:.2f} s)"
         yield Check(f"role {probe.role}", ok=probe.ok, detail=detail, hint=probe.hint)

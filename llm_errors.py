@@ -96,10 +96,13 @@ _HINTS = {
     "provider_unavailable": "start the server or correct its address{docker}",
     "provider_server": "look at the server's log",
     "provider_response": "check the base URL and the model's name",
-    "provider_key": "set the key in the environment",
+    "provider_key": "set {variable} in the environment or in .env",
     "provider_vectors": "choose an embedding model; a chat model's vectors cannot be used",
     "provider_empty": "the model wrote nothing; a thinking model may need another template or model",
 }
+
+
+_KEY_NAMES = {"openai": "OPENAI_API_KEY", "dashscope": "DASHSCOPE_API_KEY"}
 
 
 def typed(
@@ -115,11 +118,12 @@ def typed(
         "model": endpoint.model,
         "status": status or "",
         "seconds": seconds,
+        "variable": _KEY_NAMES.get(endpoint.provider, ""),
     }
     reason = f" (HTTP {status})" if status else ""
     return kind(
         f"{endpoint.provider} at {endpoint.url}, model {endpoint.model!r}: {code}{reason}",
-        hint=_HINTS[code].format(model=endpoint.model, docker=docker),
+        hint=_HINTS[code].format(docker=docker, **values),
         code=code,
         **values,
     )

@@ -92,6 +92,7 @@ class LlmGenerator:
         draft = make_draft(text, sources=packed.sources, question=question, matcher=self.matcher, language=language)
         if draft is None:
             reason = problem or (ANSWER_UNSUPPORTED if text else ANSWER_EMPTY)
+            yield from ("\n\n",) if written else ()
             yield from self._quote(
                 question, knowledge=knowledge, language=language, warnings=(*warnings, reason), usage=reply.usage
             )

@@ -140,6 +140,7 @@ def test_a_missing_key_is_named_before_anything_is_sent() -> None:
     with serve(Scripted(text="Yes")) as provider:
         error = failure(model_for(provider, kind="dashscope", dashscope_api_key=""))
     assert (type(error), error.code) == (ProviderAuthError, "provider_key")
+    assert "DASHSCOPE_API_KEY" in error.hint
     assert provider.received == []
 
 

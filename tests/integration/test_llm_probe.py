@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from config import load_settings
+from doctor import examine
 from i18n import LANGUAGES, translate
 from llm_probe import probe_roles
 from tests.integration.helpers_providers import Scripted, requests_allowed, serve, settings_for
@@ -75,6 +79,25 @@ def test_a_wrong_setting_is_one_failed_role_not_an_error() -> None:
     probes = probe_roles(load_settings(llm_provider="openai", llm_model=""))
     assert [probe.ok for probe in probes] == [False, False, False, True]
     assert probes[0].code == "configuration"
+
+
+def test_doctor_tells_each_role_with_its_address_once_and_the_time(tmp_path: Path) -> None:
+    def answer(body: Any) -> Scripted:
+        return Scripted(text="yes") if body["model"] == "known" else Scripted(status=401)
+
+    with serve(answer) as provider:
+        settings = settings_for(
+            provider, grade_model="other", language="en", files_dir=tmp_path / "Files", data_dir=tmp_path / "data"
+        )
+        checks = {check.name: check for check in examine(settings, knowledge_base="default")}
+    good, bad = checks["role answer"], checks["role grade"]
+    assert (good.ok, bad.ok) == (True, False)
+    for check in (good, bad):
+        assert check.detail.count(provider.url) == 1
+        assert re.search(r"\(\d+\.\d\d s\)$", check.detail)
+        assert "sk-secret" not in f"{check.detail} {check.hint}"
+    assert "refuses the key" in bad.detail
+    assert "check the key" in bad.hint
 
 
 def test_an_unreachable_server_speaks_of_docker() -> None:
