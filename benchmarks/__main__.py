@@ -26,7 +26,7 @@ SIZES: dict[str, tuple[str, ...]] = {
     "embedding": (),
     "correction": ("--limit", "6", "--passages", "80"),
     "parsing": ("--limit", "4"),
-    "llm_cost": ("--limit", "12", "--delay", "0.2"),
+    "llm_cost": ("--limit", "12"),
 }
 """What `all` runs, most important first, and how much of it."""
 OTHERS = ("scale", "bounds", "errors", "plots", "report", "quotes")
