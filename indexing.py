@@ -54,9 +54,14 @@ class FoundFile:
     """A PDF in the files folder; `stamp` changes when its bytes may have."""
 
     name: str
-    path: Path
+    folder: Path
     stamp: str
     size: int
+
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+        return self.folder / self.name
 
 
 def scan(folder: Path) -> tuple[FoundFile, ...]:
@@ -64,18 +69,19 @@ def scan(folder: Path) -> tuple[FoundFile, ...]:
     try:
         with os.scandir(folder) as entries:
             named = [entry for entry in entries if entry.name.lower().endswith(".pdf") and entry.name[0] != "."]
-            return tuple(sorted((file for entry in named if (file := _found(entry))), key=lambda file: file.name))
+            found = [file for entry in named if (file := _found(entry, folder=folder))]
+            return tuple(sorted(found, key=lambda file: file.name))
     except (FileNotFoundError, NotADirectoryError):
         return ()
 
 
-def _found(entry: os.DirEntry[str]) -> FoundFile | None:
+def _found(entry: os.DirEntry[str], *, folder: Path) -> FoundFile | None:
     """Return what is there; None for a folder, or a file that went away meanwhile."""
     try:
         status = entry.stat()
     except OSError:
         return None
-    return FoundFile(entry.name, Path(entry), _stamp(status), status.st_size) if S_ISREG(status.st_mode) else None
+    return FoundFile(entry.name, folder, _stamp(status), status.st_size) if S_ISREG(status.st_mode) else None
 
 
 def stamp(path: Path) -> str:
@@ -158,13 +164,16 @@ class Indexing:
         contents = self._catalogue.documents()
         work: dict[str, list[FoundFile]] = {}
         for file in files:
-            self._check()
             row = known.get(file.name)
-            try:
-                document_id = row.document_id if row and row.stamp == file.stamp else document_id_of(file.path)
-            except OSError as error:
-                self._fail([file], document_id="", error=error)
-                continue
+            if row is not None and row.stamp == file.stamp:
+                document_id = row.document_id
+            else:
+                self._check()
+                try:
+                    document_id = document_id_of(file.path)
+                except OSError as error:
+                    self._fail([file], document_id="", error=error)
+                    continue
             if document_id not in contents:
                 work.setdefault(document_id, []).append(file)
                 continue

@@ -99,16 +99,20 @@ class HybridRetriever:
         for name, rows in found.items():
             for rank, (key, score) in enumerate(rows, start=1):
                 channels[key] = (*channels.get(key, ()), Channel(name, rank, score))
-        chunks = (chunk for chunk in self._chunks(order, files=files) if _under(chunk, section=section))
+        chunks = (
+            chunk for chunk in self._chunks(order, first=limit + 1, files=files) if _under(chunk, section=section)
+        )
         documents = self._documents(chunks, channels=channels, limit=limit)
         if failure and not documents:
             raise failure
         return [replace(document, warning=FOUND_BY_WORDS) for document in documents] if failure else documents
 
-    def _chunks(self, order: Sequence[str], *, files: Sequence[str]) -> Iterator[Chunk]:
-        """Load chunks a few at a time: mostly the first ones are enough."""
-        for start in range(0, len(order), _LOADED_AT_ONCE):
-            yield from self._store.chunks(order[start : start + _LOADED_AT_ONCE], files=files).values()
+    def _chunks(self, order: Sequence[str], *, first: int, files: Sequence[str]) -> Iterator[Chunk]:
+        """Load the `first` chunks, then a few at a time: mostly the first ones are enough."""
+        start, end = 0, first
+        while start < len(order):
+            yield from self._store.chunks(order[start:end], files=files).values()
+            start, end = end, end + _LOADED_AT_ONCE
 
     def _documents(
         self, chunks: Iterable[Chunk], *, channels: Mapping[str, tuple[Channel, ...]], limit: int

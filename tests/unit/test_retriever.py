@@ -34,6 +34,7 @@ class MemoryStore:
         self.all = {chunk.id: chunk for chunk in chunks}
         self.vectors = dict(zip(self.all, WordEmbedder().embed_passages([c.text for c in chunks]), strict=True))
         self.names: dict[str, tuple[str, ...]] = {}
+        self.loaded = 0
 
     def dense(self, vector: NDArray[np.float32], *, limit: int, files: Collection[str] = ()) -> list[tuple[str, float]]:
         scored = [(key, float(vector @ self.vectors[key])) for key, chunk in self.all.items() if _of(chunk, files)]
@@ -48,6 +49,7 @@ class MemoryStore:
         return sorted((row for row in scored if row[1]), key=lambda row: -row[1])[:limit]
 
     def chunks(self, chunk_ids: Sequence[str], *, files: Collection[str] = ()) -> dict[str, Chunk]:
+        self.loaded += len(chunk_ids)
         return {key: self.all[key] for key in chunk_ids if key in self.all}
 
     def file_names(self, document_id: str) -> tuple[str, ...]:
@@ -111,6 +113,21 @@ def test_near_equal_chunks_give_way_to_one_that_names_every_source() -> None:
     documents = found.retrieve("the boat term1", limit=2)
     assert [document.chunk for document in documents] == [twins[0], BOAT]
     assert documents[0].sources == ("renamed.pdf", "copy1.pdf", "copy2.pdf")
+
+
+def test_only_the_chunks_that_are_shown_are_loaded() -> None:
+    found, store = retriever([chunk(f"c{n}", f"A boat named {'x' * n}.", file=f"f{n}.pdf") for n in range(1, 60)])
+    assert len(found.retrieve("boat", limit=5)) == 5
+    assert store.loaded == 6
+
+
+def test_more_chunks_are_loaded_while_the_first_are_one_paragraph() -> None:
+    words = " ".join(f"term{number}" for number in range(40))
+    twins = [chunk(f"twin{n:02}", f"The boat {words} {'!' * n}", file=f"copy{n:02}.pdf") for n in range(30)]
+    found, store = retriever([*twins, BOAT])
+    documents = found.retrieve("the boat term1", limit=2)
+    assert [document.chunk for document in documents] == [twins[0], BOAT]
+    assert store.loaded == 31
 
 
 @pytest.mark.parametrize(("one", "other"), [("in 2021", "in 2022"), ("shall pay", "shall not pay")])
