@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import terminal
 from config import ROOT
 from crag import Crag, build_crag, chosen_thresholds, judge
-from errors import CragError
+from errors import ConfigurationError, CragError
 from json_lines import Json, error_record, print_json, read_rows, run_batch, show, text_of, texts_of
 from language import detect_language
 from records import answer_record, document_record
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from config import Settings
     from knowledge_base import KnowledgeBase
     from stages import Evaluator
+
+
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 def build(settings: Settings, options: argparse.Namespace) -> int:
@@ -195,7 +198,14 @@ def calibrate(settings: Settings, options: argparse.Namespace) -> int:
 
 
 def serve(settings: Settings, options: argparse.Namespace) -> int:
-    """Start the page."""
+    """Start the page: on this machine only, unless CRAG_AUTH_ALLOW says who may use it from elsewhere."""
+    if settings.host not in LOOPBACK and not settings.auth_allow:
+        raise ConfigurationError(
+            f"{settings.host} is open to others",
+            hint="set CRAG_AUTH_ALLOW (docs/page.md), or CRAG_HOST=127.0.0.1",
+            code="host_open",
+            host=settings.host,
+        )
     command = [
         *(sys.executable, "-m", "streamlit", "run", str(ROOT / "app_streamlit.py")),
         *("--server.address", settings.host, "--server.port", str(options.port or settings.port)),

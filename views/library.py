@@ -52,6 +52,8 @@ def draw_library() -> None:
         key="library_table",
         alt=words("library_alt", count=len(documents)),
     )
+    if any(document.parser and "mineru" not in document.parser for document in documents):
+        st.caption(words("parser_line"))
     _draw_one(documents)
 
 

@@ -9,12 +9,14 @@ from pathlib import Path
 import streamlit as st
 
 from errors import CragError, PdfUnreadableError
+from i18n import translate
 from page_images import PageImage, crop_region, draw_page
+from pdf_page import PageResult
 from schema import Citation, Origin, Region
 from views.boundary import show_error
 from views.markup import plain_markdown
-from views.resources import file_path
-from views.session import words
+from views.resources import file_path, knowledge_base
+from views.session import language, words
 
 ZOOMS = {"page": 1.0, "closer": 1.6, "closest": 2.4}
 
@@ -54,7 +56,23 @@ def draw_sheet(sheet: Sheet, *, zoom: float = 1.0) -> PageImage | None:
         alt=words("page_alt", file=sheet.file, page=sheet.page, boxes=_boxes(sheet)),
         caption=words("page_of", file=plain_markdown(sheet.file), page=sheet.page, pages=picture.pages),
     )
+    if parsed := _parsed(sheet):
+        st.caption(reading_words(parsed))
     return picture
+
+
+def _parsed(sheet: Sheet) -> PageResult | None:
+    try:
+        return knowledge_base().parsed_page(sheet.file, page=sheet.page)
+    except CragError:
+        return None
+
+
+def reading_words(parsed: PageResult) -> str:
+    """Return what read a page, and why when it was not read as usual."""
+    reader = words("read_by", parser=words(f"parser_{parsed.parser}"))
+    reasons = [translate(f"pdf.reason_{code}", language=language()) for code in parsed.reason.split("; ") if code]
+    return " · ".join((reader, *reasons))
 
 
 def draw_crop(file: str, *, region: Region) -> None:

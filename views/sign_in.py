@@ -8,15 +8,17 @@ from config import get_settings
 from views.markup import plain_markdown
 from views.session import emphasis, words
 
+EVERYBODY = "*"
+
 
 def admitted() -> bool:
     """Tell whether this person may use the page; draw what to do when not.
 
-    Without an allow-list (`CRAG_AUTH_ALLOW`) there is no sign-in and everybody who reaches the page is admitted. An
-    entry is an address, or a domain with an @ in front.
+    Without an allow-list (`CRAG_AUTH_ALLOW`) there is no sign-in and everybody who reaches the page is admitted; so
+    with the entry `*`. Any other entry is an address, or a domain with an @ in front.
     """
     allowed = [entry.lower() for entry in get_settings().auth_allow]
-    if not allowed:
+    if not allowed or EVERYBODY in allowed:
         return True
     if not st.user.get("is_logged_in"):
         st.title(words("app_name"), anchor=False)

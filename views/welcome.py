@@ -11,8 +11,9 @@ from config import get_settings
 from i18n import translate
 from language import detect_language
 from schema import BlockType
+from views.boundary import Boundary
 from views.markup import plain_markdown
-from views.resources import knowledge_base
+from views.resources import build_job, knowledge_base
 from views.session import Pending, ask_next, emphasis, go_to, language, words
 
 if TYPE_CHECKING:
@@ -31,8 +32,15 @@ def draw_welcome() -> None:
     st.markdown(words("welcome_lead"))
     with st.spinner(words("opening")):
         status = knowledge_base().status()
-    if status.chunks == 0:
-        st.info(words("welcome_empty", folder=plain_markdown(str(get_settings().files_dir))), icon=":material/info:")
+    if status.chunks:
+        _draw_starters()
+    elif build_job().running:
+        st.info(words("build_running"), icon=":material/hourglass_top:")
+    elif status.waiting:
+        st.info(words("welcome_waiting", count=status.waiting), icon=":material/pending:")
+        st.button(words("index_now"), icon=":material/sync:", key="index_now", type=emphasis(), on_click=_index)
+    else:
+        st.info(words("welcome_empty", folder=plain_markdown(status.files_dir)), icon=":material/info:")
         st.button(
             words("go_library"),
             icon=":material/library_books:",
@@ -41,9 +49,12 @@ def draw_welcome() -> None:
             on_click=go_to,
             args=("library",),
         )
-    else:
-        _draw_starters()
-    _draw_abilities()
+    _draw_abilities(expanded=not status.chunks)
+
+
+def _index() -> None:
+    with Boundary("build"):
+        build_job().start(passwords=dict(st.session_state.passwords))
 
 
 def _draw_starters() -> None:
@@ -91,10 +102,10 @@ def _spread(headings: list[str], *, count: int) -> list[str]:
     return [headings[int(number * step)] for number in range(min(count, len(headings)))]
 
 
-def _draw_abilities() -> None:
+def _draw_abilities(*, expanded: bool) -> None:
     settings = get_settings()
     llm = settings.answer_provider or settings.llm_provider
-    with st.expander(words("abilities"), icon=":material/checklist:", expanded=False):
+    with st.expander(words("abilities"), icon=":material/checklist:", expanded=expanded):
         st.markdown(words("ability_embedded"))
         st.markdown(words("ability_llm_embedded" if llm == "embedded" else "ability_llm", name=plain_markdown(llm)))
         st.markdown(words(f"ability_web_{settings.web_search}"))

@@ -13,7 +13,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -66,16 +66,21 @@ class Server:
         return self.folder / "Files"
 
 
-def start_server(folder: Path, *, port: int = 0, **environment: str) -> Server:
-    """Start the page on a free port and wait until it is healthy."""
-    if not port:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+def free_port() -> int:
+    """A port that nothing listens on."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def start_server(folder: Path, *, port: int = 0, options: Sequence[str] = (), **environment: str) -> Server:
+    """Start the page, on a free port unless one is named, and wait until it is healthy."""
+    port = port or free_port()
     (folder / "Files").mkdir(parents=True, exist_ok=True)
     own = {"CRAG_FILES_DIR": str(folder / "Files"), "CRAG_DATA_DIR": str(folder / "data"), **environment}
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("CRAG_", "OPENAI_", "DASH"))}
     command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "app_streamlit.py"), "--server.port", str(port)]
+    command += options
     log = (folder / "server.log").open("ab")
     process = subprocess.Popen(command, cwd=ROOT, env={**kept, **own}, stdout=log, stderr=log)
     log.close()

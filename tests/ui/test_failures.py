@@ -138,3 +138,9 @@ def test_only_the_allow_list_comes_in(
     page = open_page(built, user=user, **ALLOWED)
     assert bool(page.chat_input) is inside
     assert bool(keys(page, "rebuild")) is inside
+
+
+def test_everybody_comes_in_when_the_list_says_so(built: Path, open_page: OpenPage) -> None:
+    page = open_page(built, user={"is_logged_in": False}, CRAG_AUTH_ALLOW="*")
+    assert page.chat_input
+    assert "sign_in" not in keys(page, "sign_in")

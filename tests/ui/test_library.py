@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -104,6 +105,16 @@ def test_an_empty_library_says_what_to_do(tmp_path: Path, open_page: OpenPage) -
     page = ask(view(page, "ask"), QUESTION)
     assert not keys(page, "cite_")
     assert page.info
+
+
+def test_the_first_screen_indexes_what_waits_and_then_suggests_questions(library: Path, open_page: OpenPage) -> None:
+    shutil.rmtree(library / "data")
+    page = open_page(library)
+    assert any("wait to be indexed" in item.value for item in page.info)
+    assert page.expander[0].proto.expanded, "what works now is told at once"
+    page = wait_for_build(shown(page.button(key="index_now").click().run()))
+    assert "index_now" not in keys(page, "index")
+    assert keys(page, "starter_")
 
 
 def test_a_running_build_shows_progress_and_stops(library: Path, open_page: OpenPage) -> None:
