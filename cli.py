@@ -87,6 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     fetching = verb("download-mineru", verbs.download_mineru)
     fetching.add_argument("--target", default="", help="folder for the weights")
     fetching.add_argument("--source", default="modelscope", help="modelscope or huggingface")
+    verb("index-library", verbs.index_library)
     verb("clear-web-cache", verbs.clear_web_cache)
     return parser
 

@@ -224,6 +224,18 @@ def download_mineru(settings: Settings, options: argparse.Namespace) -> int:
     return 0
 
 
+def index_library(settings: Settings, options: argparse.Namespace) -> int:
+    """Bring the index of the offline web (CRAG_WEB_LIBRARY_DIR) up to date, all of it."""
+    from web_library import open_library
+
+    library = open_library(settings)
+    read = library.refresh()
+    counts = library.counts()
+    record = {"read": read, "files": counts.files, "passages": counts.passages}
+    show(record, options=options, text=lambda found: terminal.word("library_indexed", **found))
+    return 0
+
+
 def clear_web_cache(settings: Settings, options: argparse.Namespace) -> int:
     """Forget all cached web results and pages."""
     from search import clear_cache

@@ -12,6 +12,7 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import ClassVar
@@ -19,7 +20,7 @@ from urllib.parse import quote
 
 from chunker import RULES
 from config import Settings
-from errors import PdfError, ProviderUnavailableError
+from errors import ConfigurationError, PdfError, ProviderUnavailableError
 from i18n import Language
 from web_index import TABLE, Passage, add_passages, create_index, find_passages
 from web_results import WebResult
@@ -36,6 +37,29 @@ REFRESH_SECONDS = 3.0
 SUFFIXES = frozenset({".pdf", ".txt", ".md"})
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryCounts:
+    """What the index holds."""
+
+    files: int
+    passages: int
+
+
+def open_library(settings: Settings) -> LibraryProvider:
+    """Return the library of the settings.
+
+    :raises ConfigurationError: no folder is set, or it is not there.
+    """
+    folder = settings.web_library_dir
+    if folder is None or not folder.is_dir():
+        raise ConfigurationError(
+            f"web provider library: CRAG_WEB_LIBRARY_DIR={folder}: not a folder",
+            hint="set CRAG_WEB_LIBRARY_DIR to the folder of its files",
+            name="CRAG_WEB_LIBRARY_DIR",
+        )
+    return LibraryProvider(settings, folder=folder)
 
 
 class LibraryProvider:
@@ -64,6 +88,13 @@ class LibraryProvider:
             raise ProviderUnavailableError(f"library: {error}", name=self.name) from error
         return [_result(passage) for passage in found]
 
+    def counts(self) -> LibraryCounts:
+        """Return how many files and passages the index holds."""
+        with closing(self._connect()) as connection:
+            files = connection.execute("SELECT count(*) FROM files").fetchone()[0]
+            passages = connection.execute(f"SELECT count(*) FROM {TABLE}").fetchone()[0]  # noqa: S608
+        return LibraryCounts(files=files, passages=passages)
+
     def refresh(self, *, seconds: float = math.inf) -> int:
         """Bring the index up to date, for about `seconds` at most, and return the number of files that were read.
 
@@ -90,6 +121,7 @@ class LibraryProvider:
         for source, state in present.items():
             if known.get(source) != state:
                 if read and time.monotonic() >= deadline:
+                    logger.warning("the library is not indexed to its end yet: run index-library")
                     return read
                 self._replace(connection, source=source, state=state)
                 read += 1

@@ -28,7 +28,7 @@ from errors import (
     ProviderUnavailableError,
 )
 from i18n import Language
-from web_library import LibraryProvider
+from web_library import open_library
 from web_results import WebResult
 
 REQUEST_SECONDS = 4.0
@@ -216,9 +216,7 @@ def _build(name: str, *, settings: Settings) -> WebProvider:
                 raise _missing(name, setting="CRAG_SEARXNG_URL")
             return SearxngProvider(settings.searxng_url)
         case "library":
-            if settings.web_library_dir is None:
-                raise _missing(name, setting="CRAG_WEB_LIBRARY_DIR")
-            return LibraryProvider(settings, folder=settings.web_library_dir)
+            return open_library(settings)
     raise ConfigurationError(
         f"CRAG_WEB_PROVIDERS={name!r}: not a web provider",
         hint="use ddgs, wikipedia, tavily, searxng, library",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from pathlib import Path
 
 import pytest
 
+import cli
 import web_library
 from chunker import split_blocks
 from config import ROOT, load_settings
@@ -146,6 +148,36 @@ def test_folder_that_is_not_there(tmp_path: Path) -> None:
     library = LibraryProvider(load_settings(data_dir=tmp_path), folder=tmp_path / "none")
     with pytest.raises(ProviderUnavailableError):
         library.find("x", language="en", limit=3)
+
+
+def test_folder_that_is_not_there_is_named_as_a_wrong_setting(tmp_path: Path) -> None:
+    settings = load_settings(
+        data_dir=tmp_path, web_search="auto", web_providers=("library",), web_library_dir=tmp_path / "none"
+    )
+    report = WebSearcher(settings).search("How tall was the lighthouse?", language="en")
+    assert (report.error_code, report.error) == ("configuration", "CRAG_WEB_LIBRARY_DIR is not set correctly")
+
+
+def test_the_verb_indexes_all_of_it(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CRAG_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("CRAG_WEB_LIBRARY_DIR", str(folder))
+    monkeypatch.setattr(web_library, "REFRESH_SECONDS", 0.0)
+    for read in (2, 0):
+        assert cli.main(["index-library", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out) == {"read": read, "files": 2, "passages": 3}
+
+
+def test_index_that_is_not_complete_is_told(
+    library: LibraryProvider, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(web_library, "REFRESH_SECONDS", 0.0)
+    library.find("lighthouse", language="en", limit=3)
+    assert "index-library" in caplog.text
+    caplog.clear()
+    library.find("lighthouse", language="en", limit=3)
+    assert caplog.text == ""
 
 
 def test_search_with_the_library(folder: Path, tmp_path: Path) -> None:
