@@ -31,21 +31,15 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class _Inks:
-    paper: str
     text: str
     muted: str
-    line: str
     high: str
     middle: str
     low: str
 
 
-_LIGHT = _Inks(
-    paper="#ffffff", text="#1f2328", muted="#5a626b", line="#8b949e", high="#1a7f37", middle="#9a6700", low="#c62f2f"
-)
-_DARK = _Inks(
-    paper="#14171a", text="#e8e6e1", muted="#a9b1b8", line="#6e7781", high="#57ab5a", middle="#d9a441", low="#f47067"
-)
+_LIGHT = _Inks(text="#1f2328", muted="#5a626b", high="#1a7f37", middle="#9a6700", low="#c62f2f")
+_DARK = _Inks(text="#e8e6e1", muted="#a9b1b8", high="#57ab5a", middle="#d9a441", low="#f47067")
 
 
 def score_chart(
@@ -54,19 +48,19 @@ def score_chart(
     """Return an SVG with one row a mark on a scale from −1 to 1, the bands of the three actions tinted."""
     inks = _DARK if dark else _LIGHT
     height = TOP + ROW * max(len(marks), 1) + FOOT
-    parts = _limits(height - FOOT, thresholds=thresholds, names=(lower_label, upper_label), inks=inks)
+    parts = _limits(thresholds, names=(lower_label, upper_label), inks=inks)
     for row, mark in enumerate(marks):
         top = TOP + row * ROW
         value = "?" if mark.score is None else f"{mark.score:+.2f}"
-        parts.append(_text(EDGE, top + 15, _shorten(mark.label), inks=inks))
-        parts.append(_text(WIDTH - EDGE, top + 15, value, inks=inks, anchor="end"))
+        parts.append(_text(EDGE, top + 15, _shorten(mark.label), ink=inks.text))
+        parts.append(_text(WIDTH - EDGE, top + 15, value, ink=inks.text, anchor="end"))
         parts += _bands(top + 22, thresholds=thresholds, inks=inks)
         at = _place(0.0 if mark.score is None else mark.score)
         parts.append(_shape(at, top + 22 + BAR // 2, score=mark.score, thresholds=thresholds, inks=inks))
     for tick in (-1.0, 0.0, 1.0):
         label = f"{tick:+.0f}" if tick else "0"
         anchor = {-1.0: "start", 1.0: "end"}.get(tick, "middle")
-        parts.append(_text(_place(tick), height - 5, label, inks=inks, ink=inks.muted, anchor=anchor))
+        parts.append(_text(_place(tick), height - 5, label, ink=inks.muted, anchor=anchor))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" '
         f'{_FONT} font-size="13">{"".join(parts)}</svg>'
@@ -77,24 +71,27 @@ def _bands(top: int, *, thresholds: Thresholds, inks: _Inks) -> list[str]:
     lower, upper = _place(thresholds.lower), _place(thresholds.upper)
     upper = max(lower, upper)
     spans = ((_place(-1.0), lower, inks.low), (lower, upper, inks.middle), (upper, _place(1.0), inks.high))
-    return [
+    tinted = [
         f'<rect x="{start:.1f}" y="{top}" width="{max(end - start, 0):.1f}" height="{BAR}" fill="{ink}" opacity=".2"/>'
         for start, end, ink in spans
     ]
+    edges = ((lower, inks.low), (_place(thresholds.upper), inks.high))
+    return tinted + [_line(at, top - 3, top + BAR + 3, ink=ink) for at, ink in edges]
 
 
-def _limits(bottom: int, *, thresholds: Thresholds, names: tuple[str, str], inks: _Inks) -> list[str]:
+def _limits(thresholds: Thresholds, *, names: tuple[str, str], inks: _Inks) -> list[str]:
     parts = []
     drawn = ((thresholds.lower, names[0], inks.low, 13), (thresholds.upper, names[1], inks.high, 29))
     for value, name, ink, height in drawn:
         at = _place(value)
         anchor = "start" if at < EDGE + 50 else "end" if at > WIDTH - EDGE - 50 else "middle"
-        parts.append(
-            f'<line x1="{at:.1f}" y1="{height + 4}" x2="{at:.1f}" y2="{bottom}" stroke="{ink}" stroke-width="2" '
-            'stroke-dasharray="5 3"/>'
-        )
-        parts.append(_text(at, height, f"{name} {value:+.2f}", inks=inks, ink=ink, anchor=anchor))
+        parts.append(_text(at, height, f"{name} {value:+.2f}", ink=ink, anchor=anchor))
+        parts.append(_line(at, height + 4, TOP + 2, ink=ink))
     return parts
+
+
+def _line(x: float, top: int, bottom: int, *, ink: str) -> str:
+    return f'<line x1="{x:.1f}" y1="{top}" x2="{x:.1f}" y2="{bottom}" stroke="{ink}" stroke-width="2"/>'
 
 
 def _shape(x: float, y: float, *, score: float | None, thresholds: Thresholds, inks: _Inks) -> str:
@@ -114,12 +111,8 @@ def _place(value: float) -> float:
     return EDGE + (min(max(value, -1.0), 1.0) + 1.0) / 2 * (WIDTH - 2 * EDGE)
 
 
-def _text(x: float, y: int, text: str, *, inks: _Inks, ink: str = "", anchor: str = "start") -> str:
-    """A text with a rim of the paper's colour, so that the lines of the thresholds do not cross its letters."""
-    return (
-        f'<text x="{x:.1f}" y="{y}" fill="{ink or inks.text}" text-anchor="{anchor}" stroke="{inks.paper}" '
-        f'stroke-width="4" stroke-linejoin="round" paint-order="stroke">{escape(text)}</text>'
-    )
+def _text(x: float, y: int, text: str, *, ink: str, anchor: str = "start") -> str:
+    return f'<text x="{x:.1f}" y="{y}" fill="{ink}" text-anchor="{anchor}">{escape(text)}</text>'
 
 
 def _shorten(text: str) -> str:

@@ -123,8 +123,8 @@ def test_a_locked_pdf_asks_for_its_password(
 @pytest.mark.parametrize(
     ("locale", "own", "foreign"),
     [
-        ("zh-CN", ["选择文件", "每个最多 200 MB · PDF"], ["Upload", "per file"]),
-        ("en-US", ["Choose files", "At most 200 MB each · PDF"], ["per file"]),
+        ("zh-CN", ["选择文件", "每个最多 200 MB • PDF"], ["Upload", "per file"]),
+        ("en-US", ["Choose files", "At most 200 MB each • PDF"], ["per file"]),
     ],
 )
 def test_streamlits_words_are_ours(
