@@ -13,13 +13,15 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import math
 import random
 import sqlite3
 import statistics
-from collections import defaultdict
+import time
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, replace
-from itertools import groupby
+from itertools import groupby, zip_longest
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, cast
@@ -36,7 +38,8 @@ from crag import Crag, build_crag
 from embeddings import Embedder, build_embedder
 from i18n import Language
 from knowledge_base import KnowledgeBase
-from schema import FULL_PAGE, Answer, Answered, Block, BlockParser, BlockType, Chunk, SearchMode
+from retriever import HybridRetriever
+from schema import FULL_PAGE, Action, Answer, Answered, Block, BlockParser, BlockType, Chunk, SearchMode, SearchOutcome
 from web_index import Passage, add_passages, create_index, find_ranked
 from web_library import LibraryProvider
 
@@ -59,6 +62,12 @@ def main() -> None:
         default=0,
         help="in the knowledge base at most so many of each store and language; 0 is all",
     )
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=math.inf,
+        help="for each language; what is done by then counts",
+    )
     options = read_options(__doc__, parser=parser)
     folder, work = data_dir() / "qa", options.rest.work
     rows: list[Row] = []
@@ -76,8 +85,13 @@ def main() -> None:
         LibraryProvider(settings, folder=web).refresh()
         inside = MemoryStore(as_chunks(passages, settings=settings), embedder=build_embedder(settings), cache=work)
         outside = inside.only({row["pid"] for row in passages if row["store"] == "kb"})
-        crag, reach = (make_crag(settings, store=store) for store in (outside, inside))
-        rows += [row for question in questions for row in ask(question, crag=crag, reach=reach)]
+        crag = make_crag(settings, store=outside)
+        everything = cast("KnowledgeBase", inside)
+        reach = replace(crag, retriever=HybridRetriever(everything, embedder=inside.embedder, settings=settings))
+        end = time.monotonic() + 60 * options.rest.minutes
+        for question in questions:
+            if time.monotonic() < end:
+                rows += ask(question, crag=crag, reach=reach)
         ran[language] = {
             "embedder": inside.embedder.name,
             "evaluator": crag.evaluator.name,
@@ -86,16 +100,17 @@ def main() -> None:
             "chunks outside": len(outside.ids),
             "chunks inside": len(inside.ids),
         }
-    summary, reached = summarise(rows), targets(rows)
+    summary, reached, ends = summarise(rows), targets(rows), endings(rows)
     result = {
         "environment": environment(seed=options.seed, files=sorted(folder.glob("*.jsonl"))),
         "ran": ran,
         "summary": summary,
         "targets": reached,
+        "endings": ends,
         "figures": figures(summary, keys=("language", "store", "run")),
         "rows": [{name: value for name, value in row.items() if name not in ("question", "answer")} for row in rows],
     }
-    text = f"{table(summary)}\n\n{table(reached)}"
+    text = f"{table(summary)}\n\n{table(reached)}\n\nQuestions of the web, with search:\n\n{table(ends)}"
     finish("correction", result=result, options=options, text=text, cases=rows)
 
 
@@ -132,11 +147,32 @@ def judge(answer: Answer, *, question: Row, run: str) -> Row:
         "wrong": not answer.refused and not found,
         "best_score": answer.verdict.best_score,
         "documents": len(answer.search.documents),
+        "outcome": answer.search.outcome.value,
+        "end": "answered" if found else ending(answer, answers=question["answers"]),
         "error": answer.search.error_code,
         "seconds": answer.seconds.total,
         "question": question["question"],
         "answer": answer.text,
     }
+
+
+def ending(answer: Answer, *, answers: Sequence[str]) -> str:
+    """Where the answer string was lost on its way from the search to the quotation."""
+    holding = [strip for strip in answer.knowledge.strips if answered(answers, text=strip.text)]
+    stages = (
+        (answer.verdict.action is Action.CORRECT, "documents judged enough"),
+        (answer.search.outcome is SearchOutcome.FAILED, "search failed"),
+        (not any(answered(answers, text=page.text) for page in answer.search.documents), "not found"),
+        (not holding, "page graded too low"),
+        (not any(strip.kept for strip in holding), "strip graded too low"),
+    )
+    return next((name for holds, name in stages if holds), "not quoted")
+
+
+def endings(rows: Sequence[Row]) -> list[Row]:
+    """How the questions of the web ended with search, by language."""
+    found = Counter((row["lang"], row["end"]) for row in rows if (row["store"], row["run"]) == ("web", "search"))
+    return [{"language": language, "end": end, "n": n} for (language, end), n in sorted(found.items())]
 
 
 def summarise(rows: Sequence[Row]) -> list[Row]:
@@ -181,14 +217,14 @@ def targets(rows: Sequence[Row]) -> list[Row]:
 
 
 def sample(folder: Path, *, language: Language, options: Options) -> list[Row]:
-    """The same number of questions of each store, chosen by the seed."""
+    """The same number of questions of each store in turn, chosen by the seed."""
     rows = list(read_jsonl(folder / f"questions_{language}.jsonl"))
     chosen = []
     for store in STORES:
         found = [row for row in rows if row["store"] == store]
         random.Random(options.seed).shuffle(found)
-        chosen += found[: options.limit or DEFAULT_LIMIT]
-    return chosen
+        chosen.append(found[: options.limit or DEFAULT_LIMIT])
+    return [row for turn in zip_longest(*chosen) for row in turn if row]
 
 
 def chosen_passages(folder: Path, *, language: Language, questions: Sequence[Row], limit: int, seed: int) -> list[Row]:
