@@ -7,6 +7,7 @@ Vectors are always ours (L2-normalised); similarities are cosines.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 Vectors = NDArray[np.float32]
 _READ = 5000
 _EPOCHS = 50
+_UNBORN = "Nothing found on disk"
+_TRIES, _PAUSE = 20, 0.02
 _opening = threading.Lock()
 
 
@@ -136,12 +139,19 @@ class ChromaStore:
                 return found
 
     def query(self, vector: Vectors, *, limit: int, document_ids: Collection[str] = ()) -> list[tuple[str, float]]:
-        """Return the nearest vectors of Chroma's HNSW index."""
+        """Return the nearest vectors of Chroma's HNSW index; wait a moment for one that its first writer is making."""
         where: dict[str, Any] | None = {"document_id": {"$in": list(document_ids)}} if document_ids else None
-        with self._guarded():
-            found = self._collection.query(
-                query_embeddings=vector[np.newaxis], n_results=limit, include=["distances"], where=where
-            )
+        for left in reversed(range(_TRIES)):
+            try:
+                with self._guarded():
+                    found = self._collection.query(
+                        query_embeddings=vector[np.newaxis], n_results=limit, include=["distances"], where=where
+                    )
+                break
+            except StoreError as error:
+                if not left or _UNBORN not in error.message:
+                    raise
+                time.sleep(_PAUSE)
         distances = (found["distances"] or [[]])[0]
         return [(key, 1.0 - float(distance)) for key, distance in zip(found["ids"][0], distances, strict=True)]
 

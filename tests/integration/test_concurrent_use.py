@@ -71,6 +71,15 @@ def test_ten_readers_during_rebuilds_and_updates_see_no_error_and_no_gap(tmp_pat
         check_complete(base)
 
 
+def test_readers_during_the_first_build_see_no_error(tmp_path: Path) -> None:
+    with open_base(tmp_path) as base:
+        write_library(base.files_dir, files=6)
+        with Readers(base, files=6) as readers:
+            base.build()
+        assert not readers.errors
+        assert readers.asked > READERS
+
+
 def test_reader_sees_what_another_process_built_replaced_and_rebuilt(tmp_path: Path) -> None:
     with open_base(tmp_path) as base:
         write_pdf(base.files_dir / "a.pdf", pages=[["Herons wait beside the weir."]])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from config import Settings
 from errors import ConfigurationError, StoreError
 from tests.integration.helpers_server import chroma_server
 from tests.integration.helpers_store import settings_at
-from vector_store import Entry, Vectors, VectorStore, open_vector_store
+from vector_store import ChromaStore, Entry, Vectors, VectorStore, open_vector_store
 
 DIMENSION = 8
 STORES = ["chroma", "server", "qdrant", "milvus"]
@@ -153,4 +154,32 @@ def test_wrong_dimension_is_a_store_error(tmp_path: Path) -> None:
     store.upsert(entries(1), vectors=vectors(1))
     with pytest.raises(StoreError):
         store.query(np.ones(DIMENSION + 1, dtype=np.float32), limit=1)
+    store.close()
+
+
+class Unborn:
+    """A Chroma collection whose index is not made yet for its first queries, as during a first build (1.5.9)."""
+
+    def __init__(self, collection: Any, *, queries: int) -> None:
+        self.collection = collection
+        self.left = queries
+
+    def query(self, **arguments: Any) -> Any:
+        from chromadb.errors import InternalError
+
+        self.left -= 1
+        if self.left >= 0:
+            raise InternalError("Error creating hnsw segment reader: Nothing found on disk")
+        return self.collection.query(**arguments)
+
+
+def test_question_waits_for_an_index_that_another_thread_is_making(tmp_path: Path) -> None:
+    store = open_at(settings_at(tmp_path))
+    assert isinstance(store, ChromaStore)
+    store.upsert(entries(5), vectors=vectors(5))
+    store._collection = Unborn(store._collection, queries=3)  # type: ignore[assignment]
+    assert len(store.query(vectors(1)[0], limit=5)) == 5
+    store._collection = Unborn(store._collection, queries=1000)  # type: ignore[assignment]
+    with pytest.raises(StoreError, match="Nothing found on disk"):
+        store.query(vectors(1)[0], limit=5)
     store.close()
