@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import errno
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 class CragError(Exception):
@@ -117,6 +119,20 @@ class DiskFullError(StoreError):
 
     def __init__(self, error: BaseException, *, path: object) -> None:
         super().__init__(f"{path}: {error}", hint="free some space and build again", path=path)
+
+
+@contextmanager
+def telling_disk_full(path: object) -> Iterator[None]:
+    """Turn the system's word that there is no room left into ours.
+
+    :raises DiskFullError: there is none; other errors pass.
+    """
+    try:
+        yield
+    except OSError as error:
+        if is_disk_full(error):
+            raise DiskFullError(error, path=path) from error
+        raise
 
 
 class EmbeddingMismatchError(StoreError):

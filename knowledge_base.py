@@ -22,7 +22,7 @@ from build_report import BuildReport, FileReport, Outcome, Progress
 from catalogue_rows import Counts
 from config import Settings
 from embeddings import Embedder
-from errors import StoreError
+from errors import StoreError, telling_disk_full
 from generations import Generation, Generations
 from indexing import Indexing, Loader, scan, sweep
 from listing import DocumentInfo, Status, list_documents
@@ -92,8 +92,8 @@ class KnowledgeBase:
             raise StoreError(
                 f"{self.files_dir} is gone", hint="mount or make the folder", code="files_missing", path=self.files_dir
             )
-        self.base.create()
-        with writing(self.base.folder):
+        with telling_disk_full(self.base.folder), writing(self.base.folder):
+            self.base.create()
             current = self._current_or_aside(rebuild=rebuild)
             number = self._generations.prepare(current, rebuild=rebuild)
             generation = self._generations.open(number)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import errno
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from catalogue import Catalogue
 from errors import DiskFullError, StoreError
 from i18n import LANGUAGES, translate
+from tests.integration.helpers_store import check_complete, open_base, write_library
 from vector_store import chroma_errors
 
 
@@ -44,3 +46,24 @@ def test_other_failures_of_the_store_do_not_blame_the_disk() -> None:
     with pytest.raises(StoreError) as caught, chroma_errors("vectors"):
         raise RuntimeError("the index is broken")
     assert not isinstance(caught.value, DiskFullError)
+
+
+@pytest.mark.parametrize("name", ["base.new", "build.json", "current.new"])
+def test_build_that_finds_no_room_for_its_notes_goes_on_when_there_is_some(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    write_library(tmp_path / "Files", files=2)
+    written = Path.write_text
+
+    def full(path: Path, *arguments: Any, **named: Any) -> int:
+        if path.name == name:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return written(path, *arguments, **named)
+
+    with open_base(tmp_path) as base:
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "write_text", full)
+            with pytest.raises(DiskFullError):
+                base.build()
+        assert base.build().documents == 2
+        check_complete(base)
