@@ -25,6 +25,7 @@ from schema import Block, BlockType, Chunk, Piece
 __all__ = ["Catalogue", "Counts", "DocumentRow", "FileRow", "FileStatus"]
 
 _BLOCK: TypeAdapter[Block] = TypeAdapter(Block)
+_STATUSES = {str(status): status for status in FileStatus}
 _VARIABLES = 900
 _POSTINGS = 15_000
 _FEWEST = 2
@@ -143,11 +144,12 @@ class Catalogue:
                 "INSERT OR REPLACE INTO pages VALUES (?, ?, ?)", (document_id, page, zlib.compress(body.encode(), 1))
             )
 
-    def pages(self, document_id: str) -> dict[int, str]:
-        """Return the kept pages of a document by number, in order."""
+    def pages(self, document_id: str, *, page: int = 0) -> dict[int, str]:
+        """Return the kept pages of a document (one when given) by number, in order."""
         with self._guarded() as connection:
             rows = connection.execute(
-                "SELECT page, body FROM pages WHERE document_id = ? ORDER BY page", (document_id,)
+                "SELECT page, body FROM pages WHERE document_id = ? AND ? IN (0, page) ORDER BY page",
+                (document_id, page),
             ).fetchall()
         return {row[0]: zlib.decompress(row[1]).decode() for row in rows}
 
@@ -162,7 +164,7 @@ class Catalogue:
         """Return every known file by name, in order of names."""
         with self._guarded() as connection:
             rows = connection.execute("SELECT name, stamp, document_id, status, error FROM files ORDER BY name")
-            return {row[0]: FileRow(*row[:3], FileStatus(row[3]), _read_error(row[4])) for row in rows}
+            return {row[0]: FileRow(*row[:3], _STATUSES[row[3]], _read_error(row[4])) for row in rows}
 
     def documents(self) -> dict[str, DocumentRow]:
         """Return every committed content by id."""

@@ -26,6 +26,7 @@ from errors import StoreError, telling_disk_full
 from generations import Generation, Generations
 from indexing import Indexing, Loader, scan, sweep
 from listing import DocumentInfo, Status, list_documents
+from pdf_page import PageResult, load_page
 from schema import Block, Chunk
 
 __all__ = ["BuildReport", "FileReport", "KnowledgeBase", "Outcome", "Progress", "open_knowledge_base"]
@@ -238,6 +239,16 @@ class KnowledgeBase:
                 return ()
             documents = reading.current.catalogue.document_ids([known])
             return reading.current.catalogue.blocks(documents[0], page=page) if documents else ()
+
+    def parsed_page(self, file: str, *, page: int) -> PageResult | None:
+        """Return a page as it was parsed, with what read it and why; None when it is not kept."""
+        known = self._resolve(file)
+        with self._answering.reading() as reading:
+            if reading.current is None:
+                return None
+            documents = reading.current.catalogue.document_ids([known])
+            kept = reading.current.catalogue.pages(documents[0], page=page) if documents else {}
+        return load_page(kept[page]) if page in kept else None
 
     def documents(self) -> tuple[DocumentInfo, ...]:
         """List the files of the folder and of the catalogue, by name."""

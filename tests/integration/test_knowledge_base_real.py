@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from build_report import Outcome
 from config import Settings
 from knowledge_base import KnowledgeBase, open_knowledge_base
 from retriever import HybridRetriever
-from schema import Document
+from schema import BlockParser, Document
 from tests.integration.helpers_store import check_complete, settings_at
 
 ENGLISH = (
@@ -92,3 +93,17 @@ def test_deleted_document_is_found_no_more(tmp_path: Path) -> None:
         base.delete("loans.pdf")
         check_complete(base)
         assert retrieve(base, "tape recorder deposit") == []
+
+
+def test_a_page_tells_what_read_it_and_why(library: KnowledgeBase) -> None:
+    from views import page_viewer
+
+    page = library.parsed_page("开放 时间.pdf", page=1)
+    assert page is not None
+    assert library.parsed_page("开放 时间.pdf", page=2) is None
+    assert page_viewer.reading_words(page) == "Read by: text layer"
+    again = replace(page, parser=BlockParser.OCR, reason="mineru_timeout; no_text")
+    assert page_viewer.reading_words(again) == (
+        "Read by: OCR · MinerU did not answer in time: read by the embedded parser"
+        " · no text layer: read by character recognition"
+    )
