@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 
 import streamlit as st
 
@@ -16,6 +17,8 @@ from views.session import VIEWS, remember_view, start_session, words
 from views.settings_view import draw_settings
 from views.sign_in import admitted
 
+ICON = Path(__file__).with_name("views") / "icon.png"
+"""A file of ours: Streamlit would fetch a named icon, or an emoji, from the internet."""
 LANGUAGE_NAMES = {"zh": "中文", "en": "English"}
 VIEW_ICONS = {
     "ask": ":material/forum:",
@@ -29,7 +32,7 @@ DRAW = {"ask": draw_ask, "library": draw_library, "retrieval": draw_retrieval, "
 def main() -> None:
     """Draw one run of the page."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    st.set_page_config(page_title="CRAG", page_icon=":material/fact_check:", layout="wide")
+    st.set_page_config(page_title="CRAG", page_icon=str(ICON), layout="wide")
     with Boundary("page"):
         start_session()
         if admitted():

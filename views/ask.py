@@ -103,6 +103,8 @@ def _follow(pending: Pending, *, turns: tuple[StoredTurn, ...], written: list[st
     """Draw the events of the pending question and return its answer."""
     status = st.status(words("working"), expanded=True)
     text = st.empty()
+    # A click reruns the script, which ends this run; what was kept in `stopped` is drawn then.
+    st.button(words("stop_answer"), icon=":material/stop_circle:", key="stop_answer")
     began = perf_counter()
     with status:
         st.caption(words("opening"))

@@ -11,7 +11,7 @@ from errors import CragError
 from views.base_choice import draw_base_choice, draw_new_base
 from views.boundary import Boundary, show_error
 from views.build_panel import draw_build, draw_uploader
-from views.markup import plain_markdown
+from views.markup import label_text, plain_markdown
 from views.page_viewer import Sheet, draw_download, open_sheet
 from views.resources import build_job, file_path, knowledge_base
 from views.session import emphasis, words
@@ -85,7 +85,7 @@ def _draw_failures(documents: tuple[DocumentInfo, ...]) -> None:
             if code in LOCKED:
                 with st.form(f"password_form_{document.document_id}", border=False):
                     password = st.text_input(
-                        words("password", file=plain_markdown(document.file)),
+                        words("password", file=label_text(document.file)),
                         type="password",
                         key=f"password_{document.document_id}",
                         autocomplete="off",

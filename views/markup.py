@@ -20,6 +20,7 @@ _INDENT = re.compile(r"(?m)^[ \t]+")
 _MARK = re.compile(r"\\\[(\d{1,3})\\\]")
 _RULER = re.compile(r"(?m)^[ \t]*\|?[ \t]*:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
 _ROW = re.compile(r"[ \t]*[“\"「]?(?P<row>\|.*\|)[ \t]*[”\"」]?(?P<rest>[^|]*)")
+_NOT_SPOKEN = re.compile(r"[^\w .\-]")
 _BREAK = "\u2060"
 """A word joiner: unseen, it keeps bare addresses and icon names from being linked or replaced after parsing."""
 
@@ -28,6 +29,14 @@ def plain_markdown(text: str) -> str:
     """Return `text` so that Markdown shows it as it is, on one line: for names, titles, labels and quotations."""
     flat = " ".join(_CONTROL.sub("", text).split())
     return _PUNCTUATION.sub(r"\\\1", _inert(flat))
+
+
+def label_text(text: str) -> str:
+    """Return a name for the label of a field, which screen readers speak as it is written, backslashes and all.
+
+    What Markdown could act on is left out instead of escaped.
+    """
+    return _inert(_NOT_SPOKEN.sub("", " ".join(_CONTROL.sub("", text).split())))
 
 
 def safe_markdown(text: str) -> str:

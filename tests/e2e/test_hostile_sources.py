@@ -19,7 +19,7 @@ ATTACK = (
     "![shown](https://evil.example/a.png) <img src=https://evil.example/b.png onerror=alert(1)> "
     "[your bank](https://evil.example/c) <a href='javascript:alert(1)'>here</a> www.evil.example $x$ :material/home:"
 )
-FILE = "tower [bank](evil.example) <img src=x onerror=alert(1)> $x$ :material_home:.pdf"
+FILE = "tower ![p](https:evil.example) [bank](evil.example) <img src=x onerror=alert(1)> $x$ www.evil.example :a:.pdf"
 QUESTION = "How tall is the tower of Gelmar?"
 WEB_QUESTION = "Which opera did Verdi finish in 1871?"
 

@@ -73,7 +73,8 @@ def test_stop_ends_an_answer_and_keeps_its_words(tmp_path: Path, open_browser: O
             page.get_by_test_id("stChatInputTextArea").fill(QUESTION)
             page.keyboard.press("Enter")
             expect(page.get_by_text("The pond is nine metres deep")).to_be_visible()
-            page.get_by_role("button", name="Stop the answer").press("Enter")
+            page.locator(".st-key-stop_answer").get_by_role("button", name="Stop the answer").press("Enter")
+            page.wait_for_timeout(1500)
             gate.set()
             settle(page)
             page.get_by_role("radio", name="English").click()
@@ -98,7 +99,7 @@ def test_a_locked_pdf_asks_for_its_password(
 ) -> None:
     (tmp_path / "Files").mkdir()
     writer = PdfWriter(clone_from=PdfReader(write_pdf(tmp_path / "open.pdf", pages=[WATER])))
-    writer.encrypt("sluice-9", algorithm="AES-128")
+    writer.encrypt("sluice-9")
     writer.write(tmp_path / "Files" / "locked.pdf")
     server = start_server(tmp_path)
     try:

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from views.markup import mark_citations, plain_markdown, quote_markdown, safe_markdown, safe_url
+from views.markup import label_text, mark_citations, plain_markdown, quote_markdown, safe_markdown, safe_url
 
 ATTACKS = [
     "![x](https://evil.example/steal.png)",
@@ -47,6 +47,18 @@ def test_no_attack_leaves_an_active_character(attack: str, treat: object) -> Non
     assert not re.search(r"[<\[\]()!$`&@:]", left), left
     assert not re.search(r"(?m)^(\t| {4})", left), "no code block can start"
     assert "\u202e" not in left
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_label_has_neither_active_characters_nor_backslashes(attack: str) -> None:
+    left = label_text(attack)
+    assert not re.search(r"[<\[\]()!$`&@:\\*~^={}|#>]", left), left
+    assert not re.search(r"www\.", left)
+    assert "\n" not in left
+
+
+def test_a_label_keeps_an_ordinary_name() -> None:
+    assert label_text("年度报告 2023_v1.pdf") == "年度报告 2023_v1.pdf"
 
 
 @pytest.mark.parametrize(
