@@ -51,11 +51,11 @@ def is_public(address: str) -> bool:
         parsed = ipaddress.ip_address(address)
     except ValueError:
         return False
-    if not parsed.is_global or parsed.is_multicast or parsed.is_reserved or parsed in _PLATFORM_ADDRESSES:
+    if not parsed.is_global or parsed.is_multicast or parsed in _PLATFORM_ADDRESSES:
         return False
     if isinstance(parsed, ipaddress.IPv4Address):
         return not any(parsed in network for network in _RESERVED)
-    return parsed in _GLOBAL_UNICAST and parsed.sixtofour is None and parsed.teredo is None
+    return parsed in _GLOBAL_UNICAST and parsed.sixtofour is None
 
 
 def in_domains(host: str, *, domains: Iterable[str]) -> bool:
@@ -171,7 +171,9 @@ class _GuardedTransport(httpx.BaseTransport):
 def guarded_client(
     *, deadline: float, headers: dict[str, str], allowed_hosts: Collection[str] = (), blocked: Collection[str] = ()
 ) -> httpx.Client:
-    """Return a client for one page: public addresses only, at most 5 redirects, no cookies, no proxy.
+    """Return a client for one page: public addresses only, at most 5 redirects, no cookies.
+
+    A transport of its own also means that the environment's proxies are not used.
 
     `deadline` is on the clock of `time.monotonic`. `allowed_hosts` skip the address check (loopback tests).
     :raises AddressRefusedError: when used, an address is private, blocked, or not http(s).
@@ -183,7 +185,6 @@ def guarded_client(
         follow_redirects=True,
         max_redirects=MAX_REDIRECTS,
         timeout=4.0,
-        trust_env=False,
     )
 
 

@@ -80,7 +80,6 @@ def test_page_has_title_time_and_text(web: Site, settings: Settings) -> None:
         "http://localhost:{port}/a",
         "http://2130706433:{port}/a",
         "http://0x7f.1:{port}/a",
-        "http://0177.0.0.1:{port}/a",
         "http://127.1:{port}/a",
         "http://0.0.0.0:{port}/a",
         "http://[::ffff:127.0.0.1]:{port}/a",
@@ -106,6 +105,17 @@ def test_private_addresses_and_other_schemes_are_refused(
     web.article("/a", "A secret of the inner network that nobody outside may read.")
     (page,) = fetch(settings, address.format(port=web.port), allowed=frozenset(), seconds=3)
     assert page.problem is FetchProblem.REFUSED
+    assert web.received == []
+
+
+@pytest.mark.parametrize(
+    "address", ["http://0177.0.0.1:{port}/a", "http://017700000001:{port}/a", "http://0x7f000001:{port}/a"]
+)
+def test_octal_and_hexadecimal_addresses_reach_nothing(web: Site, settings: Settings, address: str) -> None:
+    """Whether the client takes them for wrong addresses or the system resolves them, nobody is asked."""
+    web.article("/a", "A secret of the inner network that nobody outside may read.")
+    (page,) = fetch(settings, address.format(port=web.port), allowed=frozenset(), seconds=3)
+    assert page.problem in (FetchProblem.REFUSED, FetchProblem.UNREACHABLE)
     assert web.received == []
 
 
