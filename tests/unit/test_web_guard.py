@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import socket
+import ssl
+import time
+from ssl import SSLContext
+
+import httpcore
 import pytest
 
-from web_guard import in_domains, is_public
+from web_guard import _GuardedBackend, _TimedStream, in_domains, is_public
 from web_results import WebResult, order_results, plain_address
 
 
@@ -106,3 +112,40 @@ def test_spellings_of_one_address_are_merged() -> None:
 
 def test_pages_of_one_library_file_are_not_merged() -> None:
     assert len(order_results(map(result, ["library:a.pdf#page=1", "library:a.pdf#page=2"]))) == 2
+
+
+class OpenStream(httpcore.NetworkStream):
+    """A connection on which everything succeeds at once."""
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        return b"x"
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        return None
+
+    def start_tls(
+        self, ssl_context: SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore.NetworkStream:
+        return self
+
+
+def test_nothing_is_sent_read_or_opened_after_the_deadline() -> None:
+    late = _TimedStream(OpenStream(), deadline=time.monotonic())
+    with pytest.raises(httpcore.TimeoutException):
+        late.write(b"GET")
+    with pytest.raises(httpcore.TimeoutException):
+        late.read(1)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        backend = _GuardedBackend(allowed_hosts={"127.0.0.1"}, deadline=time.monotonic())
+        with pytest.raises(httpcore.TimeoutException):
+            backend.connect_tcp("127.0.0.1", server.getsockname()[1], timeout=4.0)
+
+
+def test_encrypted_connection_ends_at_the_deadline_too() -> None:
+    context = ssl.create_default_context()
+    deadline = time.monotonic() + 0.5
+    encrypted = _TimedStream(OpenStream(), deadline=deadline).start_tls(context)
+    assert encrypted.read(1) == b"x"
+    time.sleep(max(0.0, deadline - time.monotonic()) + 0.01)
+    with pytest.raises(httpcore.TimeoutException):
+        encrypted.read(1)
