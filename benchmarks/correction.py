@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import json
 import math
 import random
 import sqlite3
@@ -47,6 +48,8 @@ Row = dict[str, Any]
 
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
 STORES = ("kb", "web", "none")
+TEXTS = ("question", "answer")
+"""What is not stored with a result."""
 EMBEDDED_AT_ONCE = 256
 """Passages whose vectors are kept in one file, so that a run that was stopped goes on from there."""
 DEFAULT_LIMIT = 20
@@ -68,11 +71,14 @@ def main() -> None:
         default=math.inf,
         help="for each language; what is done by then counts",
     )
+    parser.add_argument("--language", choices=LANGUAGES, default="", help="this one only")
+    parser.add_argument("--beside", type=Path, help="stored result of the other language, to be told in the same table")
     options = read_options(__doc__, parser=parser)
     folder, work = data_dir() / "qa", options.rest.work
-    rows: list[Row] = []
-    ran: dict[str, Any] = {}
-    for language in LANGUAGES:
+    earlier = json.loads(options.rest.beside.read_text(encoding="utf-8")) if options.rest.beside else {}
+    rows: list[Row] = earlier.get("rows", [])
+    ran: dict[str, Any] = earlier.get("ran", {})
+    for language in [options.rest.language] if options.rest.language else LANGUAGES:
         questions = sample(folder, language=language, options=options)
         passages = chosen_passages(
             folder, language=language, questions=questions, limit=options.rest.passages, seed=options.seed
@@ -108,10 +114,10 @@ def main() -> None:
         "targets": reached,
         "endings": ends,
         "figures": figures(summary, keys=("language", "store", "run")),
-        "rows": [{name: value for name, value in row.items() if name not in ("question", "answer")} for row in rows],
+        "rows": [{name: value for name, value in row.items() if name not in TEXTS} for row in rows],
     }
     text = f"{table(summary)}\n\n{table(reached)}\n\nQuestions of the web, with search:\n\n{table(ends)}"
-    finish("correction", result=result, options=options, text=text, cases=rows)
+    finish("correction", result=result, options=options, text=text, cases=[row for row in rows if "answer" in row])
 
 
 def make_crag(settings: Settings, *, store: MemoryStore) -> Crag:

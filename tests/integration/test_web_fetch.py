@@ -329,6 +329,18 @@ def test_pages_come_in_parallel_and_late_ones_are_left(web: Site, settings: Sett
     ]
 
 
+def test_page_that_is_slow_to_read_is_left(web: Site, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow(_: str) -> tuple[str, tuple[web_fetch.Section, ...]]:
+        time.sleep(3)
+        return "", ()
+
+    monkeypatch.setattr(web_fetch, "html_text", slow)
+    started = time.monotonic()
+    (page,) = fetch(settings, web.article("/a", "Text."), seconds=0.5)
+    assert time.monotonic() - started < 2.0
+    assert page.problem is FetchProblem.TIMEOUT
+
+
 def test_pdf_is_read_page_by_page(web: Site, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(web_fetch, "PAGE_SECONDS", 60.0)
     sample = next(iter(sorted((ROOT / "Files").glob("*sample*.pdf"))))
