@@ -122,9 +122,9 @@ def citation_record(citation: Citation) -> Json:
     }
 
 
-def fetch_time(citation: Citation) -> str:
+def fetch_time(source: Citation | Document) -> str:
     """Return when a page of the web was fetched, for a person."""
-    return f"{citation.fetched_at[:16].replace('T', ' ')} UTC" if citation.fetched_at else "–"
+    return f"{source.fetched_at[:16].replace('T', ' ')} UTC" if source.fetched_at else "–"
 
 
 def _parser_of_answer(answer: Answer) -> str:
