@@ -280,7 +280,13 @@ class Indexing:
         for start in range(0, len(missing), _BATCH):
             self._check()
             batch = missing[start : start + _BATCH]
-            vectors = self._embedder.embed_passages([chunk.embedding_text for chunk in batch])
+
+            def tell(done: int, _total: int, *, before: int = start) -> None:
+                self._clock.reach(0.5 + 0.5 * (before + done) / len(missing))
+                self._tell(stage=Stage.EMBED)
+                self._check()
+
+            vectors = self._embedder.embed_passages([chunk.embedding_text for chunk in batch], progress=tell)
             self._store.upsert([wanted[chunk.id] for chunk in batch], vectors=vectors)
             self._clock.reach(0.5 + 0.5 * (start + len(batch)) / len(missing))
             self._tell(stage=Stage.EMBED, chunks=self._now.chunks + len(batch))

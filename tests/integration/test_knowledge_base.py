@@ -6,10 +6,12 @@ import os
 import shutil
 import threading
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 from pypdf import PdfReader, PdfWriter
 
 from build_report import Outcome, Progress, Stage
@@ -253,6 +255,38 @@ def test_stop_takes_effect_within_a_page_and_the_next_build_goes_on(tmp_path: Pa
         fresh.build()
         with open_base(tmp_path) as base:
             assert stored_ids(fresh) == stored_ids(base)
+
+
+class SlowEmbedder(WordEmbedder):
+    """Embeds one text at a time and tells after each."""
+
+    def embed_passages(
+        self, texts: Sequence[str], *, progress: Callable[[int, int], None] | None = None
+    ) -> NDArray[np.float32]:
+        for number, text in enumerate(texts, start=1):
+            super().embed_passages([text])
+            if progress:
+                progress(number, len(texts))
+        return self._vectors(texts)
+
+
+def test_stop_takes_effect_while_a_file_is_embedded(tmp_path: Path) -> None:
+    embedder = SlowEmbedder()
+    with open_base(tmp_path, embedder=embedder, chunk_size=100) as base:
+        write_library(base.files_dir, files=1, pages=6)
+        stop = threading.Event()
+        seen: list[Progress] = []
+
+        def stop_at_the_second_text(progress: Progress) -> None:
+            seen.append(progress)
+            if embedder.embedded == 2:
+                stop.set()
+
+        assert base.build(progress=stop_at_the_second_text, cancel=stop).stopped
+        assert embedder.embedded == 2
+        assert seen[-2].stage is Stage.EMBED
+        assert not base.build().stopped
+        check_complete(base)
 
 
 def test_pages_of_a_stopped_file_go_when_the_file_goes(base: KnowledgeBase) -> None:
