@@ -18,7 +18,8 @@ CJK = "\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\
 _CJK_OR_PUNCTUATION = f"{CJK}\u3000-\u3004\u3008-\u303f\uff00-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65“”‘’…—"
 _SPACED = re.compile(f"([{CJK}]) (?=[{CJK}])")
 _ADJACENT = re.compile(f"[{CJK}] ?(?=[{CJK}])")
-_BEFORE_CJK = re.compile(f"[{_CJK_OR_PUNCTUATION}][\"')\\]]*$")
+_CLOSING = "\"')]"
+_IS_CJK = re.compile(f"[{_CJK_OR_PUNCTUATION}]")
 _AT_CJK = re.compile(f"^[\"'(\\[]*[{_CJK_OR_PUNCTUATION}]")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u00ad\u200b-\u200f\u2028-\u202e\u2060\ufeff\ufffe\uffff]")
 _SPACES = re.compile(r"[ \t\r\n\u00a0\u2000-\u200a\u202f\u3000]+")
@@ -26,6 +27,7 @@ _LETTER_SPACE = re.compile(f"(?<=[{_CJK_OR_PUNCTUATION}]) (?=[{_CJK_OR_PUNCTUATI
 # Kangxi radicals, compatibility ideographs, ligatures, full-width digits and letters; full-width punctuation is
 # proper Chinese and stays.
 _FOLDABLE = re.compile("[\u2f00-\u2fdf\uf900-\ufaff\ufb00-\ufb06\uff10-\uff19\uff21-\uff3a\uff41-\uff5a]+")
+_HYPHENS = ("-", "\u2010")
 _HYPHENATED = re.compile(r"([^\W\d_]+)[-\u2010]$")
 
 # Radicals that stand for the plain character in careless text layers; NFKC folds only the Kangxi block.
@@ -141,13 +143,13 @@ def joint(before: str, after: str, *, words: frozenset[str] = frozenset()) -> tu
     A word hyphenated at the line end is closed, unless `words` holds its hyphenated form. Nothing goes between
     Chinese characters, a space between all others.
     """
-    hyphenated = _HYPHENATED.search(before)
+    hyphenated = _HYPHENATED.search(before) if before.endswith(_HYPHENS) else None
     if hyphenated and after[:1].islower():
         tail = re.match(r"[^\W\d_]+", after)
         if tail and f"{hyphenated[1]}-{tail[0]}".lower() not in words:
             return before[:-1], ""
         return before, ""
-    if not before or not after or (_BEFORE_CJK.search(before) and _AT_CJK.search(after)):
+    if not before or not after or (_AT_CJK.match(after) and _IS_CJK.match(before.rstrip(_CLOSING)[-1:])):
         return before, ""
     return before, " "
 

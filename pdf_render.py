@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from errors import PdfEncryptedError, PdfUnreadableError
+from pdf_repair import repair
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -23,11 +25,24 @@ _PASSWORD_ERROR = 4  # FPDF_ERR_PASSWORD
 
 @contextmanager
 def opened(path: Path, *, password: str = "") -> Iterator[Any]:
-    """Hold a PDFium document, alone in this process.
+    """Hold a PDFium document, alone in this process; of a damaged file what can be recovered.
 
     :raises PdfEncryptedError: a password is needed, or the one given is wrong.
     :raises PdfUnreadableError: the file is damaged or gone.
     """
+    with PDFIUM_LOCK, ExitStack() as stack:
+        try:
+            document = stack.enter_context(_opened(path, password=password))
+        except PdfUnreadableError:
+            copy = Path(stack.enter_context(TemporaryDirectory(ignore_cleanup_errors=True))) / "repaired.pdf"
+            if not path.is_file() or not repair(path, copy=copy, password=password):
+                raise
+            document = stack.enter_context(_opened(copy))
+        yield document
+
+
+@contextmanager
+def _opened(path: Path, *, password: str = "") -> Iterator[Any]:
     import pypdfium2
 
     with PDFIUM_LOCK:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -119,16 +120,19 @@ def _inside(line: TextLine, *, xs: Sequence[float], ys: Sequence[float]) -> bool
 def _read(group: _Rules, *, xs: Sequence[float], ys: Sequence[float], lines: Sequence[TextLine]) -> Table:
     """Read the cells between the rules; where no rule parts two places, they are one cell."""
     wide, high = len(xs) - 1, len(ys) - 1
+    down = [[rule for rule in group.down if abs(rule[0] - x) <= _NEAR] for x in xs]
+    across = [[rule for rule in group.across if abs(rule[1] - y) <= _NEAR] for y in ys]
     wall = {
-        (row, column): _has(group.down, at=xs[column], start=ys[row], end=ys[row + 1], upright=True)
+        (row, column): _has(down[column], start=ys[row], end=ys[row + 1], upright=True)
         for row in range(high)
         for column in range(wide + 1)
     }
     floor = {
-        (row, column): _has(group.across, at=ys[row], start=xs[column], end=xs[column + 1], upright=False)
+        (row, column): _has(across[row], start=xs[column], end=xs[column + 1], upright=False)
         for row in range(high + 1)
         for column in range(wide)
     }
+    levels = _levels(lines, ys=ys)
     taken: set[tuple[int, int]] = set()
     found: list[Row] = []
     for row in range(high):
@@ -143,27 +147,32 @@ def _read(group: _Rules, *, xs: Sequence[float], ys: Sequence[float], lines: Seq
             while lower < high and not any(floor[lower, place] for place in range(column, right)):
                 lower += 1
             taken |= {(down, place) for down in range(row, lower) for place in range(column, right)}
-            text = cell_text(_within(lines, (xs[column], ys[row], xs[right], ys[lower])))
+            text = cell_text(_within(levels[row:lower], left=xs[column], right=xs[right]))
             cells[column] = Cell(text, right - column, lower - row)
         found.append(Row(cells, (xs[0], ys[row], xs[-1], ys[row + 1])))
     return Table(tuple(found), wide, heads=_heads(found))
 
 
-def _has(rules: Sequence[Box], *, at: float, start: float, end: float, upright: bool) -> bool:
-    """Tell whether a rule runs along most of one side of a cell."""
-    first, second, fixed = (1, 3, 0) if upright else (0, 2, 1)
-    covered = sum(
-        max(0.0, min(end, rule[second]) - max(start, rule[first])) for rule in rules if abs(rule[fixed] - at) <= _NEAR
-    )
+def _has(rules: Sequence[Box], *, start: float, end: float, upright: bool) -> bool:
+    """Tell whether rules at one position run along most of one side of a cell."""
+    first, second = (1, 3) if upright else (0, 2)
+    covered = sum(max(0.0, min(end, rule[second]) - max(start, rule[first])) for rule in rules)
     return covered > 0.6 * (end - start)
 
 
-def _within(lines: Sequence[TextLine], box: Box) -> list[TextLine]:
-    return [
-        line
-        for line in lines
-        if box[0] <= (line.box[0] + line.box[2]) / 2 < box[2] and box[1] <= (line.box[1] + line.box[3]) / 2 < box[3]
-    ]
+def _levels(lines: Sequence[TextLine], *, ys: Sequence[float]) -> list[list[tuple[int, float, TextLine]]]:
+    """Return the lines between each two positions, as (place in `lines`, middle, line)."""
+    levels: list[list[tuple[int, float, TextLine]]] = [[] for _ in ys[1:]]
+    for place, line in enumerate(lines):
+        level = bisect_right(ys, (line.box[1] + line.box[3]) / 2) - 1
+        if 0 <= level < len(levels):
+            levels[level].append((place, (line.box[0] + line.box[2]) / 2, line))
+    return levels
+
+
+def _within(levels: Sequence[Sequence[tuple[int, float, TextLine]]], *, left: float, right: float) -> list[TextLine]:
+    found = [(place, line) for level in levels for place, middle, line in level if left <= middle < right]
+    return [line for _, line in sorted(found, key=lambda item: item[0])]
 
 
 def cell_text(lines: Sequence[TextLine]) -> str:

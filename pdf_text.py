@@ -44,14 +44,14 @@ _WORD = re.compile(r"[A-Za-z]+-[A-Za-z]+")
 _GARBLED = re.compile("[\ufffd\ue000-\uf8ff]|\\(cid:\\d+\\)")
 _SIGN = re.compile(r"[!-,/:-@\[-`{-~\u0080-\u00bf]")
 _LETTER = re.compile(r"\w")
-
+_FEW_LETTERS = 40
+_ODD_SHARE = 0.3
 
 _OPTIONS: dict[str, Any] = {
     "ocr_enabled": False,
     "extract_blocks": True,
     "extract_text_metadata": True,
     "extract_vector_graphics": True,
-    "include_complexity": True,
     "continue_on_page_error": True,
     "keep_headers_footers": True,
     "extract_links": False,
@@ -97,13 +97,33 @@ def _window(
     result: ParseResult, *, total: int, path: Path, options: dict[str, Any], document_id: str
 ) -> list[PageResult]:
     pages = [
-        _read(_upright(page, path=path, options=options), document_id=document_id, total=total) for page in result.pages
+        _read(
+            _upright(_examined(page, path=path, options=options), path=path, options=options),
+            document_id=document_id,
+            total=total,
+        )
+        for page in result.pages
     ]
     pages += [
         PageResult(document_id, failed.page_num, total, BlockParser.TEXT, (), reason="unreadable")
         for failed in result.page_errors
     ]
     return sorted(pages, key=lambda page: page.page)
+
+
+def _examined(page: ParsedPage, *, path: Path, options: dict[str, Any]) -> ParsedPage:
+    """Return a page with what is drawn on it measured, when its text alone does not tell that it can be used.
+
+    liteparse takes a quarter of its time for that, so that it is not asked for on every page.
+    """
+    from liteparse import LiteParse
+
+    text = "".join(item.text for item in page.text_items)
+    odd = sum(len(item.text) for item in page.text_items if item.font_is_buggy)
+    if len(_LETTER.findall(text)) >= _FEW_LETTERS and odd <= _ODD_SHARE * len(text):
+        return page
+    pages = LiteParse(**options, target_pages=str(page.page_num), include_complexity=True).parse(path).pages
+    return replace(page, complexity=pages[0].complexity) if pages else page
 
 
 def _upright(page: ParsedPage, *, path: Path, options: dict[str, Any]) -> tuple[ParsedPage, int]:
@@ -120,7 +140,7 @@ def _upright(page: ParsedPage, *, path: Path, options: dict[str, Any]) -> tuple[
         **options, target_pages=str(page.page_num), page_orientation_corrections=[(page.page_num, angle)]
     )
     pages = turned.parse(path).pages
-    return (pages[0], angle) if pages else (page, 0)
+    return (replace(pages[0], complexity=page.complexity), angle) if pages else (page, 0)
 
 
 def _read(found: tuple[ParsedPage, int], *, document_id: str, total: int) -> PageResult:
@@ -158,14 +178,14 @@ def unusable(page: ParsedPage) -> str:
     if letters == 0:
         outlined = drawn is not None and (drawn.uncovered_vector_area or 0) > 0
         return "no_text" if pictured or outlined else "blank"
-    if drawn is not None and drawn.full_page_image and letters < 40:
+    if drawn is not None and drawn.full_page_image and letters < _FEW_LETTERS:
         return "no_text"
     bad = len(_GARBLED.findall(mend(text)))
     odd = sum(len(item.text) for item in page.text_items if item.font_is_buggy)
     signs = len(_SIGN.findall(text))
     if signs > 100 and signs > 0.35 * (signs + letters):
         return "garbled"  # a font without a map to Unicode
-    if bad > max(3, 0.1 * letters) or (drawn is not None and drawn.is_garbled and odd > 0.3 * len(text)):
+    if bad > max(3, 0.1 * letters) or (drawn is not None and drawn.is_garbled and odd > _ODD_SHARE * len(text)):
         return "garbled"
     return ""
 
@@ -190,7 +210,8 @@ def _fill(builder: PageBuilder, *, page: ParsedPage) -> None:
         inside = [line for line in lines if overlap(line.box, box) > 0.8 and line.size < 1.2 * body]
         if _is_running_text(inside) or any(overlap(box, table.box) > 0.5 for table in tables):
             continue
-        lines = [line for line in lines if line not in inside]
+        held = {id(line) for line in inside}
+        lines = [line for line in lines if id(line) not in held]
         figures.append((box, inside))
     lines = [line for row in rows(lines) for line in merge_row(row, reach=0.9)]
     inserts = [TextLine("", table.box, body, insert=index) for index, table in enumerate(tables)]

@@ -16,11 +16,13 @@ import os
 import sys
 import tempfile
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TextIO
 
-from errors import CragError, PdfEmptyError, PdfUnreadableError
+from errors import CragError, PdfEmptyError, PdfError, PdfUnreadableError
 from pdf_page import Announced, PageResult, dump_page
+from pdf_repair import repair
 
 logger = logging.getLogger(__name__)
 
@@ -32,8 +34,8 @@ def read_pages(
 ) -> Iterator[PageResult | Announced]:
     """Yield each page not in `done`: the text layer, or OCR where that cannot be used; before OCR its number.
 
-    A damaged file is repaired into a temporary copy first. `one_by_one` announces every page and does not touch those
-    in `done`.
+    A damaged file is repaired into a temporary copy first, and its pages say "repaired". `one_by_one` announces every
+    page and does not touch those in `done`.
 
     :raises PdfError: the file cannot be read, has no pages, or more than `max_pages`.
     """
@@ -47,16 +49,17 @@ def read_pages(
             max_pages=max_pages,
             one_by_one=one_by_one,
         )
-    except PdfUnreadableError as error:
-        if error.code != "pdf_unreadable":
+    except PdfError as error:
+        if error.code not in {"pdf_unreadable", "pdf_no_pages"}:
             raise
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             copy = Path(folder) / "repaired.pdf"
             if not repair(path, copy=copy, password=password):
                 raise
-            yield from _read(
+            for page in _read(
                 copy, path, document_id=document_id, password="", done=done, max_pages=max_pages, one_by_one=one_by_one
-            )
+            ):
+                yield page if isinstance(page, Announced) else replace(page, reason=page.reason or "repaired")
 
 
 def _read(
@@ -115,21 +118,6 @@ def check_length(pages: int, *, name: str, limit: int) -> None:
             pages=pages,
             limit=limit,
         )
-
-
-def repair(path: Path, *, copy: Path, password: str) -> bool:
-    """Write what qpdf can recover of a damaged file to `copy`; False when that is nothing."""
-    import pikepdf
-
-    try:
-        with pikepdf.open(path, password=password, suppress_warnings=True) as pdf:
-            if not len(pdf.pages):
-                return False
-            pdf.save(copy)
-    except (pikepdf.PdfError, RuntimeError, ValueError, OSError) as error:
-        logger.info("%s cannot be repaired: %s", path.name, type(error).__name__)
-        return False
-    return True
 
 
 def _pictures(request: dict[str, Any]) -> Iterator[Reply]:

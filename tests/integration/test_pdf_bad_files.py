@@ -74,6 +74,46 @@ def test_truncated_file_is_repaired_when_its_pages_are_there(tmp_path: Path, set
     assert "Lime trees" in parsed.blocks[0].text
 
 
+@pytest.mark.parametrize("packed", [False, True], ids=["plain objects", "object streams"])
+def test_truncated_file_that_lost_its_page_tree_gives_the_pages_that_are_left(
+    tmp_path: Path, settings: Settings, packed: bool
+) -> None:
+    import pikepdf
+
+    path = made.plain_pdf(tmp_path / "whole.pdf", pages=40, lines=[made.sentence(number) for number in range(12)])
+    mode = pikepdf.ObjectStreamMode.generate if packed else pikepdf.ObjectStreamMode.disable
+    with pikepdf.open(path) as pdf:
+        pdf.save(tmp_path / "late.pdf", object_stream_mode=mode, linearize=not packed)  # the page tree comes last
+    data = (tmp_path / "late.pdf").read_bytes()
+    cut = tmp_path / "cut.pdf"
+    cut.write_bytes(data[: len(data) * 9 // 10])
+    assert packed == (b"/ObjStm" in data)
+    with pytest.raises(pikepdf.PdfError):
+        pikepdf.open(cut)
+    parsed = parse_pdf(cut, settings=settings)
+    assert 20 <= parsed.pages <= 40
+    text = " ".join(block.text for block in parsed.blocks)
+    assert made.sentence(3) in text
+    assert "Page 2 holds number 48." in text
+    assert dict(parsed.reasons)[1] == "repaired"
+    assert render_page(cut, 2, width=100).width == 100, "the page can show what was recovered"
+
+
+def test_repair_of_junk_says_no_and_unfolds_no_bomb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import zlib
+
+    import pdf_repair
+
+    packed = zlib.compress(b"7 0 " + b"<</Type/Page>>" * 1000)
+    bomb = b"%%PDF-1.5\n1 0 obj<</Type/ObjStm/N 1/First 4/Filter/FlateDecode>>stream\n%s\nendstream endobj" % packed
+    (tmp_path / "bomb.pdf").write_bytes(bomb)
+    monkeypatch.setattr(pdf_repair, "MAX_UNPACKED", 1000)
+    assert not pdf_repair.repair(tmp_path / "bomb.pdf", copy=tmp_path / "copy.pdf", password="")
+    assert not (tmp_path / "copy.pdf").exists()
+    monkeypatch.undo()
+    assert pdf_repair.repair(tmp_path / "bomb.pdf", copy=tmp_path / "copy.pdf", password="")
+
+
 def test_no_pages_and_no_text(tmp_path: Path, settings: Settings) -> None:
     import pikepdf
 

@@ -167,6 +167,25 @@ def test_threads_reading_and_drawing_give_the_same_as_one_thread(tmp_path: Path)
     assert wrong == []
 
 
+def test_threads_parsing_give_the_same_text_as_one_thread(tmp_path: Path, settings: Settings) -> None:
+    paths = [made.report_pdf(tmp_path / "report.pdf"), made.two_column_pdf(tmp_path / "columns.pdf")]
+    alone = [parse_pdf(path, settings=settings).blocks for path in paths]
+    found: list[tuple[int, tuple[Block, ...]]] = []
+
+    def hammer(start: int) -> None:
+        for step in range(3):
+            which = (start + step) % 2
+            found.append((which, parse_pdf(paths[which], settings=settings).blocks))
+
+    threads = [threading.Thread(target=hammer, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 12
+    assert all(blocks == alone[which] for which, blocks in found)
+
+
 def test_closing_the_pages_early_leaves_the_loader_usable(tmp_path: Path, settings: Settings) -> None:
     path = made.plain_pdf(tmp_path / "many.pdf", pages=40)
     loader = PdfLoader(settings)
