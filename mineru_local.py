@@ -52,8 +52,6 @@ def download_weights(settings: Settings, *, target: Path | None = None, source: 
     :raises ConfigurationError: the hub's package is missing, or the source is unknown.
     :raises ProviderUnavailableError: the hub cannot be reached.
     """
-    import httpx
-
     folder = target or default_folder(settings)
     folder.mkdir(parents=True, exist_ok=True)
     try:
@@ -74,6 +72,17 @@ def download_weights(settings: Settings, *, target: Path | None = None, source: 
         raise ConfigurationError(
             f"{source}: {error}", hint="pip install -r requirements-mineru.txt", name=source
         ) from error
-    except (OSError, httpx.HTTPError) as error:
+    except _hub_errors() as error:
         raise ProviderUnavailableError(f"{source}: {error}", hint="check the network", name=source) from error
     return folder
+
+
+def _hub_errors() -> tuple[type[Exception], ...]:
+    """Return what the hubs' packages raise when a download fails; ModelScope's have a base of their own."""
+    import httpx
+
+    if importlib.util.find_spec("modelscope_hub") is None:
+        return (OSError, httpx.HTTPError)
+    from modelscope_hub.errors import HubError
+
+    return (OSError, httpx.HTTPError, HubError)

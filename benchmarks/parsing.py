@@ -1,30 +1,27 @@
 """Parsing: text against human-checked pages, OCR, reading order, tables, headings, speed and memory.
 
-Run `python -m benchmarks.parsing [--limit N] [--seed S] [--out DIR] [--parts text,scans,…]`. Similarity is
-2·LCS / (a + b) over letters and digits, case folded (1 is the same text in the
-same order). Speeds are wall and CPU seconds; OCR and wall times are pessimistic on a busy machine. Beside ours, the
-same pages are read by pypdfium2 and by every rival that happens to be installed (pdfplumber, pymupdf).
+Run `python -m benchmarks.parsing [--limit N] [--seed S] [--out DIR] [--parts text,scans,…]`; parts run later join the
+stored result of the others, each with its own time and load. Similarity is 2·LCS / (a + b) over letters and digits,
+case folded (1 is the same text in the same order). Speeds are wall and CPU seconds; OCR and wall times are pessimistic
+on a busy machine. Beside ours, the same pages are read by pypdfium2 and by every rival that happens to be installed
+(pdfplumber, pymupdf).
 """
 
 from __future__ import annotations
 
 import argparse
-import random
+import json
 import re
-import resource
-import subprocess
-import sys
-import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.common import Options, data_dir, environment, finish, read_jsonl, read_options, table
+from benchmarks.common import Options, data_dir, environment, figures, finish, read_jsonl, read_options, table
 from benchmarks.page_texts import RIVALS, letters, plain, similarity
 from benchmarks.parsing_cases import HEADINGS, ORDER, ROWS
-from config import ROOT
+from benchmarks.parsing_speed import memory, sample, speed
 from pdf_page import PageResult
 from pdf_structure import assemble
 from pdf_worker import read_pages
@@ -39,8 +36,7 @@ def main() -> None:
     parser.add_argument("--parts", default=",".join(PARTS))
     options = read_options(__doc__, parser=parser)
     data = data_dir()
-    result: dict[str, Any] = {"environment": environment(seed=options.seed)}
-    texts: list[str] = []
+    result = earlier(options) | {"environment": environment(seed=options.seed, files=truths(data))}
     steps: dict[str, Callable[[Path, Options], list[dict[str, Any]]]] = {
         "text": text_of_pages,
         "scans": scans,
@@ -53,11 +49,35 @@ def main() -> None:
         "memory": memory,
     }
     for name in options.rest.parts.split(","):
-        rows = steps[name](data, options)
-        result[name] = rows
-        texts.append(f"### {name}\n\n{table(rows)}")
-        print(texts[-1], flush=True)
-    finish("parsing", result=result, options=options, text="\n\n".join(texts))
+        now = environment(seed=options.seed)
+        result[name] = steps[name](data, options)
+        result.setdefault("ran", {})[name] = {key: now[key] for key in ("time", "commit", "load")}
+        print(f"### {name}\n\n{table(result[name])}\n", flush=True)
+    done = [name for name in PARTS if name in result]
+    result["figures"] = {
+        f"{name}.{key}": value
+        for name in done
+        for key, value in figures(result[name], keys=list(result[name][0])[:1]).items()
+    }
+    finish(
+        "parsing",
+        result=result,
+        options=options,
+        text="\n\n".join(f"### {name}\n\n{table(result[name])}" for name in done),
+    )
+
+
+def earlier(options: Options) -> dict[str, Any]:
+    """Return the stored result that this run's parts join; empty without one."""
+    path = options.out / "parsing.json" if options.out else None
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path and path.is_file() else {}
+    return found
+
+
+def truths(data: Path) -> list[Path]:
+    """Return the files that hold the truth."""
+    places = ("ohr_gt_pages.jsonl", "scanned/gt.jsonl", "omnidoc/gt.jsonl")
+    return [data / "parser" / place for place in places]
 
 
 def read(path: Path) -> list[PageResult]:
@@ -69,13 +89,6 @@ def read(path: Path) -> list[PageResult]:
 def page_text(page: PageResult) -> str:
     """Return all text of one page in reading order."""
     return "\n".join(block.text for block in page.blocks)
-
-
-def sample(items: Sequence[Any], options: Options) -> list[Any]:
-    """Return at most --limit items, chosen by the seed."""
-    if not options.limit or len(items) <= options.limit:
-        return list(items)
-    return random.Random(options.seed).sample(list(items), options.limit)
 
 
 def text_of_pages(data: Path, options: Options) -> list[dict[str, Any]]:
@@ -134,18 +147,25 @@ def scans(data: Path, options: Options) -> list[dict[str, Any]]:
                 "cpu_seconds": round(time.process_time() - used, 1),
             }
         )
-    return found
+    return [*found, _means(found, file="all", page=len(found))]
+
+
+def _means(rows: Sequence[dict[str, Any]], **names: Any) -> dict[str, Any]:
+    """Return a row of the means over `rows`."""
+    columns = ("similarity", "seconds", "cpu_seconds")
+    return names | {column: round(sum(row[column] for row in rows) / len(rows), 4) for column in columns}
 
 
 def images(data: Path, options: Options) -> list[dict[str, Any]]:
     """OCR and layout of OmniDocBench page pictures; order and tables count, because LCS is over the whole page."""
     from PIL import Image
 
-    from pdf_ocr import read_picture
+    from pdf_ocr import engine, read_picture
 
+    engine()
     found = []
     for row in sample(list(read_jsonl(data / "parser" / "omnidoc" / "gt.jsonl")), options):
-        used = time.process_time()
+        began, used = time.perf_counter(), time.process_time()
         with Image.open(data / "parser" / "omnidoc" / row["image"]) as opened:
             page = read_picture(opened.convert("RGB"), document_id="bench", page=1, total=1, reason="no_text")
         found.append(
@@ -154,20 +174,36 @@ def images(data: Path, options: Options) -> list[dict[str, Any]]:
                 "kind": row["attributes"].get("data_source", ""),
                 "language": row["attributes"].get("language", ""),
                 "similarity": round(similarity(page_text(page), plain(row["gt_text"])), 4),
+                "seconds": round(time.perf_counter() - began, 1),
                 "cpu_seconds": round(time.process_time() - used, 1),
             }
         )
-    return found
+    return [*found, _means(found, image="all", kind=len(found), language="")]
 
 
 def order(data: Path, options: Options) -> list[dict[str, Any]]:
     """Reading order of multi-column files: each stretch must come before the next one."""
     found = []
     for name, markers in ORDER.items():
-        text = letters(" ".join(page_text(page) for page in read(data / "pdf_corpus" / name)))
-        places = [text.find(letters(marker)) for marker in markers]
-        found.append({"file": name, "in order": places == sorted(places) and -1 not in places, "markers": len(markers)})
+        path = data / "pdf_corpus" / name
+        read_by = {"crag": " ".join(page_text(page) for page in read(path))} | {
+            rival: " ".join(reader(path)) for rival, reader in RIVALS.items()
+        }
+        found.append(
+            {"file": name, "markers": len(markers)}
+            | {reader: _in_order(text, markers=markers) for reader, text in read_by.items()}
+        )
     return found
+
+
+def _in_order(text: str, *, markers: Sequence[str]) -> bool:
+    """Tell whether each marker comes after the one before it."""
+    place = 0
+    for marker in map(letters, markers):
+        place = letters(text).find(marker, place) + 1
+        if not place:
+            return False
+    return True
 
 
 def tables(data: Path, options: Options) -> list[dict[str, Any]]:
@@ -224,60 +260,6 @@ def readoc(data: Path, options: Options) -> list[dict[str, Any]]:
 
 def _body(blocks: Sequence[Block]) -> str:
     return "\n".join(block.text for block in blocks if block.type not in PARATEXT)
-
-
-def speed(data: Path, options: Options) -> list[dict[str, Any]]:
-    """Pages a second of born-digital files, CPU time and wall time, beside the rivals' plain text."""
-    files = sorted((data / "pdf" / "files").glob("*.pdf"))
-    found = []
-    for path in sample(files, options):
-        began, used = time.perf_counter(), time.process_time()
-        pages = _text_only(path)
-        cpu, wall = time.process_time() - used, time.perf_counter() - began
-        row = {"file": path.name, "pages": len(pages), "pages/s": round(len(pages) / wall, 1),
-               "pages/cpu-s": round(len(pages) / cpu, 1)}  # fmt: skip
-        for name, reader in RIVALS.items():
-            used = time.process_time()
-            reader(path)
-            row[f"{name} pages/cpu-s"] = round(len(pages) / max(time.process_time() - used, 1e-6), 1)
-        found.append(row)
-    pages_read = sum(row["pages"] for row in found)
-    seconds = sum(row["pages"] / row["pages/cpu-s"] for row in found)
-    return [*found, {"file": "all", "pages": pages_read, "pages/cpu-s": round(pages_read / seconds, 1)}]
-
-
-def _text_only(path: Path) -> list[PageResult]:
-    from pdf_text import read_text_pages
-
-    pages = read_text_pages(path, name=path.name, document_id="bench")
-    return [page for page in pages if isinstance(page, PageResult)]
-
-
-def memory(data: Path, options: Options) -> list[dict[str, Any]]:
-    """Peak memory of a process that reads a file of 100 and one of 1,000 pages."""
-    import pikepdf
-
-    source = data / "pdf" / "files" / "COSTCO_2021_10K.pdf"
-    found = []
-    with tempfile.TemporaryDirectory() as folder:
-        for pages in (100, 1000):
-            path = Path(folder) / f"{pages}.pdf"
-            with pikepdf.open(source) as pdf, pikepdf.new() as long:
-                while len(long.pages) < pages:
-                    long.pages.extend(pdf.pages[: pages - len(long.pages)])
-                long.save(path)
-            code = (
-                "import sys, resource; from pathlib import Path; from pdf_text import read_text_pages\n"
-                "for page in read_text_pages(Path(sys.argv[1]), name='x', document_id='x'): pass\n"
-                "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
-            )
-            done = subprocess.run(
-                (sys.executable, "-c", code, str(path)), cwd=ROOT, capture_output=True, text=True, check=True
-            )
-            unit = 1024 * 1024 if sys.platform == "darwin" else 1024
-            found.append({"pages": pages, "peak MB": round(int(done.stdout) / unit)})
-    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return [*found, {"pages": "this benchmark", "peak MB": round(own / 1024)}]
 
 
 if __name__ == "__main__":

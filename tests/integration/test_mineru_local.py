@@ -62,6 +62,7 @@ def _raise_with_hint(settings: Any) -> None:
 def test_tiny_random_model_runs_through_the_transformers_backend(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     pytest.importorskip("transformers")
+    make_torchvision_importable()
     from dataclasses import replace
 
     from mineru_vl_utils import MinerUClient
@@ -78,6 +79,25 @@ def test_tiny_random_model_runs_through_the_transformers_backend(tmp_path: Path)
     found = client.extract_with_layout(page, [{"type": "text", "bbox": [0.1, 0.1, 0.9, 0.4]}])
     assert [block["type"] for block in found] == ["text"]
     assert isinstance(found[0]["content"], str)
+
+
+def make_torchvision_importable() -> None:
+    """Declare the two operators without which a torchvision made for another build of torch cannot be imported."""
+    import torch
+
+    try:
+        import torchvision  # noqa: F401
+    except RuntimeError:
+        for name in [name for name in sys.modules if name.partition(".")[0] == "torchvision"]:
+            del sys.modules[name]
+        library = torch.library.Library("torchvision", "DEF")
+        for operator in ("nms", "qnms"):
+            library.define(f"{operator}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+        KEPT.append(library)
+
+
+KEPT: list[Any] = []
+"""Operators are forgotten with the library that declared them."""
 
 
 def tiny_model(folder: Path) -> tuple[Any, Any]:
@@ -194,7 +214,7 @@ def download(target: Path, *, source: str, hub: str, home: Path) -> subprocess.C
         "HOME": str(home),
         "CRAG_DATA_DIR": str(home / "data"),
         "HF_ENDPOINT": hub,
-        "MODELSCOPE_DOMAIN": hub.removeprefix("http://"),
+        "MODELSCOPE_ENDPOINT": hub,
     }
     command = (sys.executable, str(ROOT / "cli.py"), "download-mineru", "--json", "--source", source)
     return subprocess.run(
