@@ -21,6 +21,7 @@ from uuid import uuid4
 from action_trigger import decide_action, trigger
 from generator import both_sides
 from i18n import Language
+from keywords import says_only
 from language import detect_language
 from refusal import Refusal
 from schema import (
@@ -121,6 +122,7 @@ class Crag:
         yield Answered(self._finish(run))
 
     def _rewrite(self, run: _Run, *, history: Sequence[Turn]) -> Iterator[Event]:
+        run.typed += tuple(turn.question for turn in history)
         rewritten = self.rewriter.rewrite(run.question, history=history) if history else None
         if rewritten:
             run.usage += rewritten.usage
@@ -208,6 +210,7 @@ class _Run:
     asked: str
     mode: SearchMode
     question: str = ""
+    typed: tuple[str, ...] = ()
     language: Language = "en"
     graded: tuple[Graded, ...] = ()
     verdict: Verdict = Verdict(Action.INCORRECT, Thresholds(1.0, -1.0, 0.0), -1.0, ())
@@ -224,6 +227,7 @@ class _Run:
 
     def __post_init__(self) -> None:
         self.question = self.asked
+        self.typed = (self.asked,)
         self.report = SearchReport(self.mode)
 
     def lap(self, stage: str) -> float:
@@ -263,8 +267,9 @@ def _relevant(run: _Run) -> list[Document]:
 
 
 def _search_question(run: _Run) -> str:
-    """Only what is missing is searched for, never a word of the documents."""
-    return run.question if len(run.verdict.parts) == 1 else " ".join(run.verdict.missing)
+    """Only what is missing is searched for, in words that the person typed: never a word of a document or an answer."""
+    question = run.question if len(run.verdict.parts) == 1 else " ".join(run.verdict.missing)
+    return question if says_only(question, typed=run.typed) else run.asked
 
 
 def _cautions(run: _Run) -> tuple[str, ...]:

@@ -26,6 +26,8 @@ _DROPPED_WORDS = frozenset(
     " 时候 一下 成为 作为 称为 年 月 日 人 中 上 下 里".split()
 )
 _QUESTION_WORDS = re.compile(r"[何哪]|什么|甚么|怎么|多少|几[个名位次年月日岁]|多[高长大远久重深]")
+_GLUE = frozenset("的是在有和与及为由于于被把了吗呢吧这那个些什么怎样多少几哪谁时何")
+"""Letters that completing a Chinese question may add."""
 ENGLISH_FUNCTION_WORDS = frozenset(
     "a an the this that these those each every either neither any some such no nor not only own same so than too very"
     " i me my mine we us our ours you your yours he him his she her hers it its they them their theirs one ones"
@@ -73,6 +75,16 @@ def extract_keywords(question: str, *, language: Language, rewriter: KeywordRewr
     if not words:
         words = _capped(_chinese_phrases(question) if language == "zh" else _english_phrases(question))
     return Keywords(words, usage=proposed.usage)
+
+
+def says_only(question: str, *, typed: Sequence[str]) -> bool:
+    """Tell whether every content word of a question stands in what a person typed; stems and single letters count.
+
+    A question completed from an answer may hold words of a document, which must not leave the machine.
+    """
+    known = " ".join(typed).casefold()
+    words = re.findall(r"[^\W\u3400-\u9fff]+|[\u3400-\u9fff]", question.casefold())
+    return all(word in known or word in ENGLISH_FUNCTION_WORDS or word in _GLUE for word in words)
 
 
 def _capped(keywords: Sequence[str]) -> tuple[str, ...]:

@@ -222,6 +222,28 @@ def test_refusal_says_exactly_what_the_search_did(
     assert web_state(answer) == ("unanswered" if found else outcome.value)
 
 
+@pytest.mark.parametrize(
+    ("history", "searched"),
+    [
+        ([Turn("Is the zebra's home known?", "No.")], "what is the zebra's home?"),
+        ([Turn("Is the animal's home known?", "The zebra's home is far.")], "what is its home?"),
+    ],
+)
+def test_only_words_that_the_person_typed_are_searched_for(history: list[Turn], searched: str) -> None:
+    """A follow-up is completed from the conversation; what stands in an answer may come from a document."""
+
+    class FromAnAnswer:
+        def rewrite(self, question: str, *, history: Sequence[Turn]) -> Rewritten:
+            return Rewritten(question, question.replace("its", "the zebra's"))
+
+    searcher = Searcher()
+    crag = pipeline("a lion", searcher=searcher, mode=SearchMode.AUTO, rewriter=FromAnAnswer())
+    *_, last = crag.stream("what is its home?", history=history)
+    assert isinstance(last, Answered)
+    assert last.answer.question == "what is the zebra's home?"
+    assert searcher.asked == [searched]
+
+
 def test_search_that_was_not_needed_is_unused() -> None:
     answer = pipeline("zebra=0.9 here", mode=SearchMode.AUTO).answer("what is zebra?")
     assert answer.search.outcome is SearchOutcome.UNUSED

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from errors import ProviderUnavailableError
 from i18n import Language
-from keywords import MAX_CHARACTERS, Keywords, extract_keywords
+from keywords import MAX_CHARACTERS, Keywords, extract_keywords, says_only
 from schema import Usage
 
 
@@ -97,3 +97,17 @@ def test_keywords_of_a_model_are_capped_and_cleaned() -> None:
 @pytest.mark.parametrize("model", [Model(), Model(words=(" ", "?")), Model(error=ProviderUnavailableError("down"))])
 def test_a_model_that_fails_or_says_nothing_is_replaced(model: Model) -> None:
     assert extract_keywords("How tall is the Pharos?", language="en", rewriter=model).words == ("tall", "Pharos")
+
+
+@pytest.mark.parametrize(
+    ("question", "typed", "expected"),
+    [
+        ("How tall is the Pharos?", ["What is the Pharos?", "How tall is it?"], True),
+        ("How tall is the Pharos of Alexandria?", ["What is the Pharos?", "How tall is it?"], False),
+        ("长城有多长？", ["长城是什么？", "它有多长？"], True),
+        ("秦长城有多长？", ["长城是什么？", "它有多长？"], False),
+        ("Who paid 40 euros?", ["Who paid?"], False),
+    ],
+)
+def test_words_that_nobody_typed_are_noticed(question: str, typed: list[str], *, expected: bool) -> None:
+    assert says_only(question, typed=typed) is expected
