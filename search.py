@@ -10,28 +10,20 @@ import json
 import logging
 import time
 from collections.abc import Collection, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures import TimeoutError as FutureTimeoutError
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from threading import Lock
 
 from config import Settings
-from errors import (
-    ConfigurationError,
-    CragError,
-    ProviderAuthError,
-    ProviderRateLimitError,
-    ProviderResponseError,
-    ProviderUnavailableError,
-)
+from errors import ConfigurationError
 from i18n import Language, translate
 from keywords import KeywordRewriter, Keywords, extract_keywords
 from schema import Document, Origin, SearchAttempt, SearchMode, SearchReport, Usage
+from web_asking import ProviderAsker, failure_kind
 from web_cache import build_cache, clear_cache
 from web_fetch import FetchProblem, Page, PageFetcher, Section
 from web_index import best_passages
-from web_providers import SlowDownError, WebProvider, build_providers
+from web_providers import WebProvider, build_providers
 from web_results import WebResult, order_results
 from web_text import seen, split_text
 
@@ -42,10 +34,6 @@ REMEMBERED = 256
 """Questions whose keywords by a language model are kept."""
 FORMAT = "1"
 """Of what is cached; a new one makes the old entries unknown."""
-PATIENCE = 0.75
-"""Share of a provider's time that may pass in waiting for its turn; the request needs the rest."""
-COOL_DOWN_SECONDS = 60.0
-"""How long a provider that asked to slow down is left alone, unless it says for how long itself."""
 
 __all__ = ["WebSearcher", "build_searcher", "clear_cache"]
 
@@ -69,7 +57,7 @@ class WebSearcher:
         self._rewriter = rewriter
         self._fetcher = PageFetcher(settings, allowed_hosts=allowed_hosts)
         self._cache = build_cache(settings)
-        self._pace = _Pace()
+        self._asker = ProviderAsker()
         self._known: dict[str, Keywords] = {}
         self._lock = Lock()
 
@@ -172,37 +160,15 @@ class WebSearcher:
         key = json.dumps([FORMAT, provider.name, run.language, self._settings.web_results, query])
         if not provider.local and (kept := self._cache.get(key)) is not None:
             return [WebResult(**row) for row in json.loads(kept)], ""
-        end = time.monotonic() + min(self._settings.web_budget * PROVIDER_SHARE, run.left)
-        results, error = self._call(provider, query=query, run=run, end=end)
-        if isinstance(error, SlowDownError):
-            # A short wait that it asks for is kept; a long one leaves the turn to the next provider.
-            self._pace.rest(provider, seconds=error.seconds)
-            results, error = self._call(provider, query=query, run=run, end=end)
-            if isinstance(error, SlowDownError):
-                self._pace.rest(provider, seconds=error.seconds)
-        if error is None and not provider.local:
-            text = json.dumps([asdict(result) for result in results], ensure_ascii=False)
-            self._cache.put(key, text=text, brief=not results)
-        return results, _kind(error) if error else ""
-
-    def _call(
-        self, provider: WebProvider, *, query: str, run: _Run, end: float
-    ) -> tuple[list[WebResult], BaseException | None]:
-        """Results of one request, or why there are none; `end` is on the clock of `time.monotonic`."""
-        if not self._pace.enter(provider, patience=PATIENCE * (end - time.monotonic())):
-            return [], ProviderRateLimitError(f"{provider.name}: its turn comes too late", name=provider.name)
         limit = MAX_DOCUMENTS if provider.local else self._settings.web_results
-        executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="web-provider")
-        future = executor.submit(provider.find, query, language=run.language, limit=limit)
-        executor.shutdown(wait=False)
-        try:
-            error = future.exception(timeout=max(0.0, end - time.monotonic()))
-        except FutureTimeoutError as late:
-            return [], late
-        if error is not None:
-            logger.warning("web provider %s: %s", provider.name, type(error).__name__)
-            return [], error
-        return future.result(), None
+        end = time.monotonic() + min(self._settings.web_budget * PROVIDER_SHARE, run.left)
+        asked = self._asker.ask(provider, query=query, language=run.language, limit=limit, end=end)
+        if asked.error is not None:
+            return [], failure_kind(asked.error)
+        if not provider.local:
+            text = json.dumps([asdict(result) for result in asked.results], ensure_ascii=False)
+            self._cache.put(key, text=text, brief=not asked.results)
+        return asked.results, ""
 
     def _documents(self, run: _Run, *, results: list[WebResult]) -> tuple[Document, ...]:
         """Passages of the pages, best pages first, at most `MAX_DOCUMENTS`, no text twice."""
@@ -279,30 +245,6 @@ class _Run:
         return self.report
 
 
-@dataclass(slots=True)
-class _Pace:
-    """When each provider may be asked again."""
-
-    ready: dict[str, float] = field(default_factory=dict)
-    lock: Lock = field(default_factory=Lock)
-
-    def enter(self, provider: WebProvider, *, patience: float) -> bool:
-        """Wait for the provider's turn; False when it would not come within `patience` seconds."""
-        with self.lock:
-            now = time.monotonic()
-            turn = max(now, self.ready.get(provider.name, 0.0))
-            if turn > now and turn - now > patience:
-                return False
-            self.ready[provider.name] = turn + provider.interval
-        time.sleep(turn - now)
-        return True
-
-    def rest(self, provider: WebProvider, *, seconds: float | None) -> None:
-        """Leave a provider alone that asked to slow down, for as long as it said."""
-        with self.lock:
-            self.ready[provider.name] = time.monotonic() + (COOL_DOWN_SECONDS if seconds is None else seconds)
-
-
 def build_searcher(settings: Settings, *, rewriter: KeywordRewriter | None = None) -> WebSearcher:
     """Return the pipeline's searcher; `rewriter` is the language model that makes keywords, if there is one.
 
@@ -311,24 +253,6 @@ def build_searcher(settings: Settings, *, rewriter: KeywordRewriter | None = Non
     """
     allowed = settings.model_copy(update={"web_search": SearchMode.AUTO})
     return WebSearcher(allowed, rewriter=rewriter)
-
-
-def _kind(error: BaseException) -> str:
-    """The words under `search.` for a provider's failure."""
-    match error:
-        case ProviderRateLimitError():
-            return "rate_limit"
-        case FutureTimeoutError():
-            return "timeout"
-        case ProviderAuthError():
-            return "auth"
-        case ProviderResponseError():
-            return "response"
-        case ProviderUnavailableError():
-            return "unavailable"
-        case CragError():
-            return "failed"
-    return "failed"
 
 
 def _loaded(text: str) -> Page:
