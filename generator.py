@@ -18,8 +18,8 @@ ORIGINS_DIFFER = "warning.origins_differ"
 class ExtractiveGenerator:
     """Answers with quotations: at most `quotes` strips of each origin, none more than `reach` below the best one."""
 
-    quotes: int = 5
-    reach: float = 1.2
+    quotes: int = 4
+    reach: float = 1.0
     name: str = "extractive"
 
     def stream(self, question: str, *, knowledge: Knowledge, language: Language) -> Iterator[str | Draft]:

@@ -29,12 +29,14 @@ from config import load_settings
 from evaluator import Asked, document_features, glance_features, squashed
 from knowledge_base import open_knowledge_base
 from question_parts import split_question
-from reader import Reader
+from reader import Reader, Reading
 from refinement import decompose
 from retriever import HybridRetriever
+from schema import Document, Strip
 
 Features = tuple[float, ...]
 RETRIEVED = 10
+STRIPS_A_DOCUMENT = 4
 SOURCES = ("handwritten", "OHR-Bench", "MMLongBench-Doc")
 GIVEN_WEIGHT = 0.5
 """Weight of an action passage or a given strip beside one that a PDF question retrieved."""
@@ -52,8 +54,8 @@ class Scale:
 
 
 SCALES = {
-    "en": Scale(document=1.2, strip=2.4, upper=0.6, lower=-0.9, floor=-1.0),
-    "zh": Scale(document=0.5, strip=2.0, upper=0.6, lower=-1.5, floor=-1.0),
+    "en": Scale(document=1.4, strip=2.4, upper=0.75, lower=-1.0, floor=-1.3),
+    "zh": Scale(document=0.7, strip=1.6, upper=0.9, lower=-0.65, floor=-1.2),
 }
 
 
@@ -139,17 +141,33 @@ def read_pages(store: Path, *, reader: Reader, documents: dict[str, Sample], str
                 if gold == holds or not row["answerable"]:
                     features = document_features(asked, text=document.text, reading=reading)
                     documents[row["lang"]].add(features, label=gold and holds, weight=1.5 if gold else 1.0)
-                cut = decompose(document)
-                alone = reader.read(row["question"], passages=[strip.text for strip in cut])
-                for strip, apart in zip(cut, alone, strict=True):
+                for features, strip in _likely_strips(
+                    document, question=row["question"], reading=reading, reader=reader
+                ):
                     there = gold and bool({region.page for region in strip.regions} & set(row["pages"]))
                     has = contains(row["answers"], strip.text)
                     if there or not has or not row["answerable"]:
-                        place = (strip.start, strip.end)
-                        glance = glance_features(
-                            asked, strip=strip.text, whole=document.text, reading=reading, place=place
-                        )
-                        strips[row["lang"]].add((apart.relevance, *glance), label=there and has)
+                        strips[row["lang"]].add(features, label=there and has)
+
+
+def _likely_strips(
+    document: Document, *, question: str, reading: Reading, reader: Reader
+) -> Iterator[tuple[Features, Strip]]:
+    """The strips of a document that its own pass finds likeliest, read alone too."""
+    asked = Asked.of(question)
+    glances = [
+        (
+            glance_features(
+                asked, strip=strip.text, whole=document.text, reading=reading, place=(strip.start, strip.end)
+            ),
+            strip,
+        )
+        for strip in decompose(document)
+    ]
+    best = sorted(glances, key=lambda glance: -glance[0][0])[:STRIPS_A_DOCUMENT]
+    alone = reader.read(question, passages=[strip.text for _, strip in best])
+    for (glance, strip), apart in zip(best, alone, strict=True):
+        yield (apart.relevance, *glance), strip
 
 
 def accuracy(cases: list[Case], *, weights: NDArray[np.float64], upper: float, lower: float) -> float:
