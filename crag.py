@@ -114,7 +114,8 @@ class Crag:
         refine = partial(self.refiner.refine, thresholds=limits)
         internal = partial(refine, parts, documents=_relevant(run))
         external = partial(refine, run.verdict.missing, documents=found)
-        run.knowledge = Knowledge(tuple(strip for known in together([internal, external]) for strip in known.strips))
+        strips = tuple(strip for known in together([internal, external]) for strip in known.strips)
+        run.knowledge = Knowledge(strips, compound=len(parts) > 1)
         yield Prepared(run.knowledge, seconds=run.lap("refine"))
 
         if run.knowledge.kept:

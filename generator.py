@@ -27,7 +27,7 @@ class ExtractiveGenerator:
         chosen = [strip for origin in Origin for strip in self._choose(knowledge.kept, origin=origin)]
         citations = tuple(cite(strip, n=n) for n, strip in enumerate(chosen, start=1))
         pieces: list[str] = []
-        for piece in _write(chosen, citations=citations, language=language):
+        for piece in _write(chosen, citations=citations, language=language, compound=knowledge.compound):
             pieces.append(piece)
             yield piece
         yield Draft(text="".join(pieces), citations=citations)
@@ -59,8 +59,10 @@ def cite(strip: Strip, *, n: int, matched: bool = False) -> Citation:
     )
 
 
-def _write(chosen: Sequence[Strip], *, citations: Sequence[Citation], language: Language) -> Iterator[str]:
-    yield from _short_answers(chosen, language=language)
+def _write(
+    chosen: Sequence[Strip], *, citations: Sequence[Citation], language: Language, compound: bool
+) -> Iterator[str]:
+    yield from _short_answers(chosen, language=language, compound=compound)
     mixed = len({citation.origin for citation in citations}) > 1
     origin = None
     for citation in citations:
@@ -71,9 +73,9 @@ def _write(chosen: Sequence[Strip], *, citations: Sequence[Citation], language: 
         yield translate("answer.quote", language=language, quote=citation.quote) + f" [{citation.n}]\n\n"
 
 
-def _short_answers(chosen: Sequence[Strip], *, language: Language) -> Iterator[str]:
+def _short_answers(chosen: Sequence[Strip], *, language: Language, compound: bool) -> Iterator[str]:
     """The answer of the best strip; those of both origins, labelled, when they differ."""
-    rivals = find_disagreement(chosen)
+    rivals = None if compound else find_disagreement(chosen)
     if rivals is not None:
         yield _sides(rivals, numbers=[chosen.index(rivals.kb) + 1, chosen.index(rivals.web) + 1], language=language)
         return
@@ -113,7 +115,7 @@ def both_sides(draft: Draft, *, knowledge: Knowledge, language: Language) -> tup
 
     A warning says that they differ. Whoever wrote the draft, the quotation behind each answer is among its citations.
     """
-    rivals = find_disagreement(knowledge.kept)
+    rivals = None if knowledge.compound else find_disagreement(knowledge.kept)
     if rivals is None or draft.declined:
         return draft, ""
     citations = list(draft.citations)

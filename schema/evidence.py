@@ -170,9 +170,13 @@ class Strip:
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """All strips in document order, kept and dropped; internal before external."""
+    """All strips in document order, kept and dropped; internal before external.
+
+    `compound` when the question has several parts, so that two strips may answer two different questions.
+    """
 
     strips: tuple[Strip, ...] = ()
+    compound: bool = False
 
     @property
     def kept(self) -> tuple[Strip, ...]:

@@ -195,6 +195,16 @@ def test_whoever_writes_both_answers_are_shown_when_they_differ() -> None:
     assert "warning.origins_differ" not in same.warnings
 
 
+def test_answers_to_two_parts_of_a_question_do_not_differ() -> None:
+    searcher = Searcher("lion=0.8 on the web")
+    crag = pipeline("zebra=0.9 here", searcher=searcher, mode=SearchMode.AUTO)
+    for generator in (ExtractiveGenerator(), Writes()):
+        answer = replace(crag, generator=generator).answer("what is zebra? & what is lion?")
+        assert {strip.document.origin for strip in answer.knowledge.kept} == {Origin.KB, Origin.WEB}
+        assert "warning.origins_differ" not in answer.warnings
+        assert "Documents:" not in answer.text
+
+
 @pytest.mark.parametrize(
     ("mode", "found", "error", "outcome", "said"),
     [
