@@ -53,12 +53,23 @@ def _upload_words(upload: Upload) -> str:
     return f"{icon} {told}"
 
 
+def draw_running_note() -> bool:
+    """Say that a build goes on, and tell whether it does."""
+    running = build_job().running
+    st.session_state.running_note = running
+    if running:
+        st.info(words("build_running"), icon=":material/hourglass_top:")
+    return running
+
+
 def draw_build() -> None:
     """Draw the build buttons, or the progress of the running build with Stop."""
     state = build_job().state
     if state.running:
         _draw_running()
         return
+    if st.session_state.pop("running_note", False):
+        st.rerun()  # it ended while the rest of the page was drawn
     if knowledge_base().status().building is not None:
         st.info(words("build_elsewhere"), icon=":material/hourglass_top:")
     st.button(

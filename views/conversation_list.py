@@ -23,11 +23,12 @@ def draw_conversations() -> None:
         on_click=open_conversation,
         args=("",),
     )
-    listed = conversations().list(owner=owner(), limit=SHOWN)
+    shown = st.session_state.setdefault("shown_conversations", SHOWN)
+    listed = conversations().list(owner=owner(), limit=shown + 1)
     if not listed:
         return
     st.caption(words("conversations"))
-    for conversation in listed:
+    for conversation in listed[:shown]:
         current = conversation.id == st.session_state.conversation
         st.button(
             plain_markdown(conversation.title),
@@ -41,6 +42,19 @@ def draw_conversations() -> None:
         )
         if current:
             _draw_menu(conversation)
+    if len(listed) > shown:
+        st.button(
+            words("older_conversations"),
+            icon=":material/history:",
+            key="older_conversations",
+            type="tertiary",
+            width="stretch",
+            on_click=_show_older,
+        )
+
+
+def _show_older() -> None:
+    st.session_state.shown_conversations += SHOWN
 
 
 def _draw_menu(conversation: Conversation) -> None:

@@ -8,10 +8,12 @@ from itertools import groupby
 import streamlit as st
 
 from conversations import StoredTurn
+from i18n import translate
+from records import fetch_time
 from schema import Answer, BlockType, Document, Graded, Origin, Strip
 from views.markup import plain_markdown, quote_markdown, safe_url
 from views.page_viewer import Sheet, draw_crop, open_sheet
-from views.session import words
+from views.session import language, words
 from views.verdict import draw_verdict
 
 PICTURED = frozenset({BlockType.TABLE, BlockType.IMAGE, BlockType.EQUATION})
@@ -108,6 +110,7 @@ def _draw_strip(strip: Strip, *, key: str) -> None:
 def _draw_opener(document: Document, *, regions_of: Strip | None, key: str) -> None:
     if document.origin is Origin.WEB:
         draw_link(document.url, key=key)
+        st.caption(translate("search.fetched", language=language(), time=fetch_time(document)))
         return
     regions = regions_of.regions if regions_of else document.regions(0, max(len(document.text), 1))
     page = regions[0].page if regions else document.page
@@ -135,8 +138,13 @@ def _draw_search(answer: Answer) -> None:
         st.markdown(f"**{words('web_visited')}**")
         for number, url in enumerate(search.urls):
             draw_link(url, key=f"visited_{answer.id}_{number}")
+    if search.graded:
+        st.markdown(f"**{words('web_graded')}**")
+        for item in search.graded:
+            score = words("grade_failed") if item.grade.failed else f"{item.grade.score:+.2f}"
+            st.markdown(f"- {score} · {place(item.document, page=item.document.page)}")
     if search.error:
-        st.warning(words("web_failed"), icon=":material/cloud_off:")
+        st.warning(f"{words('web_failed')} ({plain_markdown(search.error)})", icon=":material/cloud_off:")
 
 
 def _draw_timings(answer: Answer) -> None:

@@ -10,7 +10,7 @@ import streamlit as st
 from errors import CragError
 from views.base_choice import draw_base_choice, draw_new_base
 from views.boundary import Boundary, show_error
-from views.build_panel import draw_build, draw_uploader
+from views.build_panel import draw_build, draw_running_note, draw_uploader
 from views.markup import label_text, plain_markdown
 from views.page_viewer import Sheet, draw_download, open_sheet
 from views.resources import build_job, file_path, knowledge_base
@@ -43,8 +43,7 @@ def draw_library() -> None:
     waiting = sum(document.status in UNREAD for document in documents)
     if waiting and not build_job().running:
         st.info(words("library_waiting", count=waiting), icon=":material/pending:")
-    if build_job().running:
-        st.info(words("build_running"), icon=":material/hourglass_top:")
+    draw_running_note()
     _draw_failures(documents)
     st.dataframe(
         [_row(document) for document in documents],
@@ -97,8 +96,9 @@ def _draw_failures(documents: tuple[DocumentInfo, ...]) -> None:
 def _unlock(file: str, *, password: str) -> None:
     """Try a password at the next build; it is kept for this session only and never written down."""
     st.session_state.passwords[file] = password
-    build_job().start(rebuild=False, passwords=dict(st.session_state.passwords))
-    st.rerun()
+    if build_job().start(passwords=dict(st.session_state.passwords)):
+        st.rerun()
+    st.info(words("password_later"), icon=":material/hourglass_top:")
 
 
 def _draw_one(documents: tuple[DocumentInfo, ...]) -> None:

@@ -12,6 +12,7 @@ from i18n import translate
 from language import detect_language
 from schema import BlockType
 from views.boundary import Boundary
+from views.build_panel import draw_running_note
 from views.markup import plain_markdown
 from views.resources import build_job, knowledge_base
 from views.session import Pending, ask_next, emphasis, go_to, language, words
@@ -34,8 +35,8 @@ def draw_welcome() -> None:
         status = knowledge_base().status()
     if status.chunks:
         _draw_starters()
-    elif build_job().running:
-        st.info(words("build_running"), icon=":material/hourglass_top:")
+    elif draw_running_note():
+        pass
     elif status.waiting:
         st.info(words("welcome_waiting", count=status.waiting), icon=":material/pending:")
         st.button(words("index_now"), icon=":material/sync:", key="index_now", type=emphasis(), on_click=_index)

@@ -106,6 +106,19 @@ def test_a_refusal_offers_the_web_only_when_allowed(built: Path, open_page: Open
     assert keys(page, "web_")
 
 
+def test_a_web_answer_shows_its_query_addresses_and_scores(library: Path, open_page: OpenPage, tmp_path: Path) -> None:
+    web = tmp_path / "web"
+    web.mkdir()
+    (web / "verdi.md").write_text("# Verdi\n\nGiuseppe Verdi finished the opera Aida in 1871.\n", encoding="utf-8")
+    searched = {"CRAG_WEB_SEARCH": "auto", "CRAG_WEB_PROVIDERS": "library", "CRAG_WEB_LIBRARY_DIR": str(web)}
+    page = open_panel(ask(open_page(library, **searched), "Which opera did Verdi finish in 1871?"))
+    text = all_text(page)
+    assert "Aida" in text
+    assert ":violet-badge[WEB 1]" in text
+    for part in ("Exact queries sent to", "Visited addresses", "Pages of the web"):
+        assert part in text
+
+
 def test_lowering_the_threshold_asks_again_in_place(built: Path, open_page: OpenPage) -> None:
     page = ask(open_page(built), "What is the name of the baker's dog in Ostrand?")
     lower = keys(page, "lower_once_")
@@ -169,6 +182,17 @@ def test_a_long_conversation_draws_its_last_turns_only(library: Path, open_page:
     assert "290" in page.button(key="show_earlier").label
     page = shown(page.button(key="show_earlier").click().run())
     assert len(keys(page, "retry_")) == 30
+
+
+def test_older_conversations_are_listed_on_request(library: Path, open_page: OpenPage) -> None:
+    open_page(library)
+    for number in range(20):
+        resources.conversations().create(f"conversation {number}")
+    page = shown(open_page(library).run())
+    assert len(keys(page, "open_")) == 15
+    page = shown(page.button(key="older_conversations").click().run())
+    assert len(keys(page, "open_")) == 20
+    assert "older_conversations" not in keys(page, "older")
 
 
 def test_another_owners_conversation_is_not_shown(library: Path, open_page: OpenPage) -> None:

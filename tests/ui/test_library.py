@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pypdf import PdfReader, PdfWriter
 from streamlit.testing.v1 import AppTest
 
 from config import get_settings
@@ -174,3 +175,44 @@ def test_no_file_is_indexed_again_during_a_build(
     page = view(open_page(library), "library")
     monkeypatch.setattr(type(resources._build_job(get_settings(), "default")), "running", True)
     assert shown(page.run()).button(key="read_again").disabled
+
+
+def lock(path: Path, *, source: Path, password: str) -> None:
+    writer = PdfWriter(clone_from=PdfReader(source))
+    writer.encrypt(password)
+    writer.write(path)
+
+
+def try_password(page: AppTest, password: str) -> AppTest:
+    field = next(item for item in page.text_input if str(item.key).startswith("password_"))
+    field.set_value(password)
+    return shown(next(button for button in page.button if button.label == "Try the password").click().run())
+
+
+def test_a_locked_file_is_opened_with_its_password(
+    library: Path, open_page: OpenPage, new_pdf: bytes, tmp_path: Path
+) -> None:
+    lock(library / "Files" / "locked [a].pdf", source=tmp_path / "new.pdf", password="sluice-9")
+    page = wait_for_build(shown(open_page(library).button(key="update").click().run()))
+    page = view(page, "library")
+    label = next(item.label for item in page.text_input if str(item.key).startswith("password_"))
+    assert label == "Password of locked a.pdf", "a screen reader speaks the label as it is written"
+    page = wait_for_build(try_password(page, "wrong"))
+    assert any("password" in item.value for item in page.error)
+    page = wait_for_build(try_password(page, "sluice-9"))
+    assert not page.error
+    assert "walnut" in all_text(ask(view(page, "ask"), QUESTION))
+
+
+def test_a_password_entered_during_a_build_is_not_dropped(
+    library: Path, open_page: OpenPage, new_pdf: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock(library / "Files" / "locked.pdf", source=tmp_path / "new.pdf", password="sluice-9")
+    page = view(wait_for_build(shown(open_page(library).button(key="update").click().run())), "library")
+    job = resources._build_job(get_settings(), "default")
+    with monkeypatch.context() as busy:
+        busy.setattr(job, "start", lambda **_: False)
+        page = try_password(page, "sluice-9")
+    assert any("next update" in item.value for item in page.info)
+    page = wait_for_build(shown(page.button(key="update").click().run()))
+    assert not page.error
