@@ -100,7 +100,8 @@ class KnowledgeBase:
             generation = self._generations.open(number)
             parsed = self._generations.pages_to_reuse(current, number=number)
             try:
-                _forget(again, generation=generation)
+                if again:
+                    _forget(again, generation=generation)
                 report = Indexing(
                     self.settings,
                     catalogue=generation.catalogue,
