@@ -192,18 +192,28 @@ def test_no_serious_accessibility_issue(
     page = open_browser(built_server.url, scheme=scheme, width=width)
     ask(page, WORDS["en-US"]["question"])
     found = {}
-    for name in ["", "Library", "Retrieval test", "Settings"]:
-        if name:
-            page.get_by_role("radio", name=name).or_(page.get_by_role("button", name=name)).first.click()
-        else:
-            page.get_by_text(WORDS["en-US"]["panel"]).click()
+
+    def examine(name: str) -> None:
         page.wait_for_timeout(1000)
         settle(page)
         page.wait_for_timeout(500)
-        response = Axe().run(page).response
-        for violation in response["violations"]:
+        for violation in Axe().run(page).response["violations"]:
             if violation["impact"] in {"serious", "critical"}:
-                found[f"{name or 'Ask'}: {violation['id']}"] = [node["html"][:200] for node in violation["nodes"]][:3]
+                found[f"{name}: {violation['id']}"] = [node["html"][:200] for node in violation["nodes"]][:3]
+
+    page.get_by_role("button", name=WORDS["en-US"]["open"]).click()
+    page.get_by_role("dialog").get_by_test_id("stImage").wait_for()
+    examine("Drawer")
+    page.keyboard.press("Escape")
+    page.get_by_text(WORDS["en-US"]["panel"]).click()
+    examine("Ask")
+    ask(page, WORDS["en-US"]["unanswered"])
+    examine("Refusal")
+    for name in ["Library", "Retrieval test", "Settings"]:
+        page.get_by_role("radio", name=name).or_(page.get_by_role("button", name=name)).first.click()
+        if name == "Settings":
+            page.get_by_text("A provider for each role").click()
+        examine(name)
     assert not found
     if width == 400:
         wide = page.evaluate("document.documentElement.scrollWidth")
