@@ -119,9 +119,9 @@ def test_the_cascade_asks_only_where_the_decision_is_open() -> None:
     sure, ruled_out = f"sure {SURE}", f"ruled out {RULED_OUT}"
     with serve(Scripted(text="No")) as provider:
         evaluator = evaluator_for(provider, kind="cascade")
-        passages = [ruled_out, "low -0.6", "between 0.0", "high 0.5"]
+        passages = [ruled_out, "low -0.4", "between 0.0", "high 0.5"]
         grades = evaluator.grade("Who?", passages=passages)
-        assert passages_of(provider) == ["between 0.0", "high 0.5", "low -0.6"]
+        assert passages_of(provider) == ["between 0.0", "high 0.5", "low -0.4"]
         assert [round(grade.score, 6) for grade in grades] == [RULED_OUT, -1.0, -1.0, -1.0]
         assert all(grade.span == SPAN for grade in grades)
         assert evaluator.thresholds(language="zh") == OWN
@@ -129,6 +129,13 @@ def test_the_cascade_asks_only_where_the_decision_is_open() -> None:
         evaluator.grade("Who?", passages=[sure, "high 0.5"])
         evaluator.grade("Who?", passages=[ruled_out, "none -1.0"])
         assert len(provider.chats()) == before
+
+
+def test_the_cascade_asks_about_the_two_best_of_unlikely_documents() -> None:
+    with serve(Scripted(text="Yes")) as provider:
+        grades = evaluator_for(provider, kind="cascade").grade("Who?", passages=["a -0.8", "b -0.6", "c -0.7"])
+        assert passages_of(provider) == ["b -0.6", "c -0.7"]
+    assert [round(grade.score, 6) for grade in grades] == [-0.8, 1.0, 1.0]
 
 
 def test_the_cascade_is_unsure_about_the_thresholds_in_force() -> None:
