@@ -71,6 +71,8 @@ def _parser() -> argparse.ArgumentParser:
             asking.add_argument("--web", choices=[mode.value for mode in SearchMode])
         else:
             asking.add_argument("-k", type=int, default=0, help="how many documents")
+            asking.add_argument("--section", default="", help="search under headings that contain this only")
+            asking.add_argument("--around", type=int, default=0, help="show so many neighbours on each side too")
     for name, run in (("score", verbs.score), ("act", verbs.act), ("refine", verbs.refine)):
         verb(name, run)
     parsing = verb("parse", verbs.parse)

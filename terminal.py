@@ -138,7 +138,8 @@ def documents_text(found: Json) -> str:
     return "\n\n".join(
         f"{item['rank']}. {item['file']}, {word('page', page=item['page'])}  "
         + "  ".join(f"{channel['name']} #{channel['rank']}" for channel in item["channels"])
-        + f"\n{item['text']}"
+        + "\n"
+        + "\n…\n".join(near["text"] for near in item.get("neighbours", (item,)))
         for item in found["documents"]
     ) or word("nothing_found")
 

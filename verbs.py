@@ -64,9 +64,16 @@ def retrieve(settings: Settings, options: argparse.Namespace) -> int:
     with _open_knowledge_base(settings, options) as knowledge_base:
         retriever = HybridRetriever(knowledge_base, embedder=knowledge_base.embedder, settings=settings)
 
+        def record(document: Document) -> Json:
+            shown = document_record(document)
+            if options.around and document.chunk is not None:
+                near = knowledge_base.neighbours(document.chunk.id, before=options.around, after=options.around)
+                shown["neighbours"] = [{"page": chunk.page, "text": chunk.text} for chunk in near]
+            return shown
+
         def search(question: str) -> Json:
-            documents = retriever.retrieve(question, limit=limit, files=options.file)
-            return {"documents": [document_record(document) for document in documents]}
+            documents = retriever.retrieve(question, limit=limit, files=options.file, section=options.section)
+            return {"documents": [record(document) for document in documents]}
 
         if options.batch:
             return run_batch(options.batch, work=lambda row: search(text_of(row, "question")))

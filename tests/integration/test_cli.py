@@ -76,6 +76,19 @@ def test_retrieve_gives_documents_with_channels(run: Run) -> None:
     assert all(document["channels"] and document["bbox"] for document in found["documents"])
 
 
+def test_retrieve_keeps_to_a_section_and_shows_the_neighbours(run: Run) -> None:
+    (found,) = run("retrieve", "office", "-k", "20")
+    headings = {heading for document in found["documents"] for heading in document["heading_path"]}
+    assert len(headings) > 1
+    wanted = sorted(headings)[0]
+    (kept,) = run("retrieve", "office", "-k", "20", "--section", wanted, "--around", "1")
+    assert 0 < len(kept["documents"]) < len(found["documents"])
+    for document in kept["documents"]:
+        assert wanted in document["heading_path"]
+        assert document["text"] in [neighbour["text"] for neighbour in document["neighbours"]]
+        assert 1 <= len(document["neighbours"]) <= 3
+
+
 def test_score_act_and_refine_read_lines(run: Run) -> None:
     question = "In which year was the observatory opened?"
     good, bad = "The observatory was opened in 1931 by the city.", "The bakery sells bread and cakes every morning."
