@@ -136,8 +136,9 @@ class LangChainStore:
 
     def query(self, vector: Vectors, *, limit: int, document_ids: Collection[str] = ()) -> list[tuple[str, float]]:
         """Return the store's nearest; ascending scores are taken as distances."""
-        if not self.count():
-            return []
+        with self._guarded():
+            if not self._ledger.execute("SELECT 1 FROM ledger LIMIT 1").fetchone():
+                return []
         extra = self._backend.within(list(document_ids)) if document_ids else {}
         key = "question"
         with self._guarded():
