@@ -13,7 +13,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -73,11 +73,13 @@ def free_port() -> int:
         return int(free.getsockname()[1])
 
 
-def start_server(folder: Path, *, port: int = 0, options: Sequence[str] = (), **environment: str) -> Server:
+def start_server(
+    folder: Path, *, port: int = 0, options: Sequence[str] = (), environment: Mapping[str, str] | None = None
+) -> Server:
     """Start the page, on a free port unless one is named, and wait until it is healthy."""
     port = port or free_port()
     (folder / "Files").mkdir(parents=True, exist_ok=True)
-    own = {"CRAG_FILES_DIR": str(folder / "Files"), "CRAG_DATA_DIR": str(folder / "data"), **environment}
+    own = {"CRAG_FILES_DIR": str(folder / "Files"), "CRAG_DATA_DIR": str(folder / "data"), **(environment or {})}
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("CRAG_", "OPENAI_", "DASH"))}
     command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "app_streamlit.py"), "--server.port", str(port)]
     command += options
@@ -134,7 +136,8 @@ def built_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     web.mkdir()
     (web / "verdi.md").write_text("# Verdi\n\nGiuseppe Verdi finished the opera Aida in 1871.\n", encoding="utf-8")
     (web / "威尔第.md").write_text("# 威尔第\n\n威尔第在1871年完成了歌剧《阿依达》。\n", encoding="utf-8")
-    running = start_server(folder, CRAG_WEB_SEARCH="ask", CRAG_WEB_PROVIDERS="library", CRAG_WEB_LIBRARY_DIR=str(web))
+    searched = {"CRAG_WEB_SEARCH": "ask", "CRAG_WEB_PROVIDERS": "library", "CRAG_WEB_LIBRARY_DIR": str(web)}
+    running = start_server(folder, environment=searched)
     yield running
     stop_server(running)
 

@@ -46,7 +46,7 @@ def hostile_server(tmp_path: Path) -> Iterator[Server]:
         places = {"OPENAI_API_BASE": provider.url, "OPENAI_API_KEY": "sk-none", "CRAG_LLM_MODEL": "known"}
         searched = {"CRAG_WEB_SEARCH": "ask", "CRAG_WEB_PROVIDERS": "library", "CRAG_WEB_LIBRARY_DIR": str(web)}
         chosen = {"CRAG_LLM_PROVIDER": "openai", "CRAG_EVALUATOR": "reader"}
-        running = start_server(tmp_path, **places, **searched, **chosen)
+        running = start_server(tmp_path, environment={**places, **searched, **chosen})
         yield running
         stop_server(running)
 

@@ -67,7 +67,8 @@ def test_stop_ends_an_answer_and_keeps_its_words(tmp_path: Path, open_browser: O
 
     with serve(reply) as provider:
         places = {"OPENAI_API_BASE": provider.url, "OPENAI_API_KEY": "sk-none", "CRAG_LLM_MODEL": "known"}
-        server = start_server(tmp_path, CRAG_LLM_PROVIDER="openai", CRAG_EVALUATOR="reader", **places)
+        chosen = {"CRAG_LLM_PROVIDER": "openai", "CRAG_EVALUATOR": "reader"}
+        server = start_server(tmp_path, environment={**chosen, **places})
         try:
             page = open_browser(server.url)
             page.get_by_test_id("stChatInputTextArea").fill(QUESTION)

@@ -30,7 +30,7 @@ def guarded(provider: IdentityProvider, tmp_path_factory: pytest.TempPathFactory
         encoding="utf-8",
     )
     allowed = {"CRAG_AUTH_ALLOW": "ana@example.org, @team.example"}
-    running = start_server(folder, port=port, options=("--secrets.files", str(secrets)), **allowed)
+    running = start_server(folder, port=port, options=("--secrets.files", str(secrets)), environment=allowed)
     yield running
     stop_server(running)
 

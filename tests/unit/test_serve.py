@@ -16,7 +16,12 @@ from errors import ConfigurationError
 )
 def test_the_page_starts(host: str, allow: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[list[str]] = []
-    monkeypatch.setattr(verbs.subprocess, "call", lambda command, **_: started.append(command) or 0)
+
+    def call(command: list[str], **_: object) -> int:
+        started.append(command)
+        return 0
+
+    monkeypatch.setattr("verbs.subprocess.call", call)
     assert verbs.serve(load_settings(host=host, auth_allow=allow), argparse.Namespace(port=8700)) == 0
     assert host in started[0]
     assert "8700" in started[0]
@@ -24,7 +29,7 @@ def test_the_page_starts(host: str, allow: tuple[str, ...], monkeypatch: pytest.
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7"])
 def test_an_open_page_without_a_list_does_not_start(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verbs.subprocess, "call", lambda *_, **__: pytest.fail("it started"))
+    monkeypatch.setattr("verbs.subprocess.call", lambda *_, **__: pytest.fail("it started"))
     with pytest.raises(ConfigurationError) as caught:
         verbs.serve(load_settings(host=host), argparse.Namespace(port=None))
     assert caught.value.code == "host_open"
