@@ -123,7 +123,7 @@ def run_both(cases: Sequence[Case], *, oracle: Oracle) -> list[dict[str, Any]]:
         {
             "id": case["id"],
             "kind": case["kind"],
-            "expected": case["expected_action"],
+            "expected_action": case["expected_action"],
             **{
                 name: {
                     "action": ran.action.value,
