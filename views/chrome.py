@@ -20,13 +20,11 @@ OWN_WORDS = {
     "Fullscreen": "fullscreen",
     "Close fullscreen": "fullscreen_close",
     "Main menu": "main_menu",
-    "Rerun": "menu_rerun",
-    "Theme": "menu_theme",
     "System": "menu_system",
     "Light": "menu_light",
     "Dark": "menu_dark",
     "Print": "menu_print",
-    "Record a screencast": "menu_record",
+    "Record screen": "menu_record",
     "Expand sidebar": "sidebar_open",
     "Collapse sidebar": "sidebar_close",
     "Sidebar": "sidebar",
@@ -67,7 +65,8 @@ STYLE = """
 [class*=st-key-turn_] { scroll-margin-top: 4.5rem; }
 @media (max-width: 480px) {
   .st-key-view button { padding-inline: 0.7rem; }
-  .st-key-view button [data-testid=stIconMaterial], .st-key-view button span[role=img] { display: none; }
+  .st-key-view button [data-testid=stIconMaterial],
+  .st-key-view button :has([data-testid=stIconMaterial]):not(:has(p)) { display: none; }
   .st-key-welcome h1 { font-size: 2rem; }
 }
 </style>
@@ -78,13 +77,15 @@ SCRIPT = """
 <script>
 (() => {
   document.documentElement.lang = %(tag)s;
-  const words = %(words)s, limit = %(limit)s, areas = %(areas)s;
+  const words = %(words)s, limit = %(limit)s, help = %(help)s, areas = %(areas)s;
   const kept = (window.cragKept ??= new WeakMap());
   const translate = (holder, slot, now, put) => {
     const slots = kept.get(holder) ?? {};
     const original = slots[slot]?.shown === now ? slots[slot].original : now;
     const key = (original ?? "").trim();
-    const shown = Object.hasOwn(words, key) ? words[key] : / per file( |$)/.test(key) ? limit : original;
+    const shown = Object.hasOwn(words, key) ? words[key]
+      : / per file$/.test(key) ? limit
+      : key.startsWith("Help for ") ? help + key.slice(9) : original;
     if (shown !== original || slots[slot]) { slots[slot] = { original, shown }; kept.set(holder, slots); }
     if (shown !== now) put(shown);
   };
@@ -122,6 +123,7 @@ def draw_chrome() -> None:
         "tag": TAGS[language()],
         "words": {text: words(key) for text, key in OWN_WORDS.items()},
         "limit": limit,
+        "help": words("help_for"),
         "areas": AREAS,
     }
     script = SCRIPT % {name: json.dumps(value, ensure_ascii=False) for name, value in values.items()}

@@ -141,6 +141,11 @@ def test_streamlits_words_are_ours(
         expect(uploader).not_to_contain_text(words)
     send = {"zh-CN": "发送", "en-US": "Send"}[locale]
     expect(page.get_by_role("button", name=send, exact=True)).to_be_visible()
+    page.get_by_role("button", name={"zh-CN": "菜单", "en-US": "Menu"}[locale], exact=True).click()
+    menu = page.get_by_test_id("stMainMenuPopover")
+    for name in {"zh-CN": ["浅色", "深色", "打印"], "en-US": ["Light", "Dark", "Print"]}[locale]:
+        expect(menu).to_contain_text(name)
+    page.keyboard.press("Escape")
     other = {"zh-CN": "English", "en-US": "中文"}[locale]
     page.get_by_role("radio", name=other).click()
     expect(uploader).to_contain_text({"zh-CN": "Choose files", "en-US": "选择文件"}[locale])
