@@ -164,7 +164,10 @@ class Catalogue:
         """Return every known file by name, in order of names."""
         with self._guarded() as connection:
             rows = connection.execute("SELECT name, stamp, document_id, status, error FROM files ORDER BY name")
-            return {row[0]: FileRow(*row[:3], _STATUSES[row[3]], _read_error(row[4])) for row in rows}
+            return {
+                name: FileRow(name, stamp, document_id, _STATUSES[status], _read_error(error))
+                for name, stamp, document_id, status, error in rows
+            }
 
     def documents(self) -> dict[str, DocumentRow]:
         """Return every committed content by id."""
