@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from schema import Origin, Strip
 
-SURE_MARGIN = 2.0
+SURE_MARGIN = 1.0
 """Span margin (logits over 'no answer') above which a span counts as the answer that a strip gives."""
 _ARTICLE = re.compile(r"^(?:the|an?)\s+")
 _DIGITS = str.maketrans("〇零一二三四五六七八九", "00123456789")

@@ -11,7 +11,7 @@ import math
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from errors import ModelError
@@ -127,6 +127,7 @@ class ReaderEvaluator:
                 features=glance_features(
                     asked, strip=groups[row][column], whole=whole.text, reading=reading, place=place
                 ),
+                span=_moved(reading.span(start=place[0], end=place[1]), by=len(groups[row][column]) - place[1]),
             )
             for row, (whole, reading) in enumerate(zip(wholes, readings, strict=True))
             for column, place in enumerate(whole.places)
@@ -140,7 +141,7 @@ class ReaderEvaluator:
         alone = self._read(question, passages=[glance.text for glance in closest])
         for glance, reading in zip(closest, alone, strict=True):
             logit = weighed(calibration.strip, (reading.relevance, *glance.features))
-            span = answer_span(asked, text=glance.text, reading=reading)
+            span = answer_span(asked, text=glance.text, likeliest=_surer(reading.span(), glance.span))
             graded[glance.row][glance.column] = Grade(squashed(logit), span=span)
         return graded
 
@@ -190,6 +191,17 @@ class _Glance:
     column: int
     text: str
     features: tuple[float, ...]
+    span: Span | None
+
+
+def _moved(span: Span | None, *, by: int) -> Span | None:
+    return None if span is None else replace(span, start=span.start + by, end=span.end + by)
+
+
+def _surer(one: Span | None, other: Span | None) -> Span | None:
+    """The span with the larger margin: alone, a strip says no more who "it" is; in its document it does."""
+    spans = [span for span in (one, other) if span is not None]
+    return max(spans, key=lambda span: span.margin, default=None)
 
 
 def margin_of(reading: Reading, *, start: int = 0, end: int | None = None) -> float:
@@ -219,9 +231,8 @@ class Asked:
         return float(detect_language(text) != self.language)
 
 
-def answer_span(asked: Asked, *, text: str, reading: Reading) -> Span | None:
+def answer_span(asked: Asked, *, text: str, likeliest: Span | None) -> Span | None:
     """The likeliest answer in a text; in a table the whole cell that the question names by row and column."""
-    likeliest = reading.span()
     cell = named_cell(asked.terms, text=text)
     if likeliest is None or cell is None:
         return likeliest

@@ -115,6 +115,24 @@ def test_the_strip_with_the_answer_comes_first(graded: ReaderEvaluator) -> None:
     assert max(range(len(row)), key=lambda n: row[n].score) == 1
 
 
+def test_a_strip_that_says_it_is_answered_by_what_its_document_says(graded: ReaderEvaluator) -> None:
+    strips = ["The mill pond of Ostrand is nine metres deep.", "It was dug in 1871 by the miller and his two sons."]
+    question = "When was the mill pond of Ostrand dug?"
+    graded.grade(question, passages=["\n".join(strips)])
+    span = graded.grade_strips(question, groups=[strips])[0][1].span
+    assert span is not None
+    assert strips[1][span.start : span.end] == "1871"
+    assert span.margin > 1
+
+
+def test_a_strip_of_a_table_is_answered_by_the_cell_that_the_question_names(graded: ReaderEvaluator) -> None:
+    head, row = "| Mill | 2021 | 2022 | 2023 |\n|---|---|---|---|", "| Gross margin | 33.7% | 35.0% | 38.2% |"
+    strip = f"{head}\n{row}"
+    span = graded.grade_strips("What was the gross margin of the mill in 2023?", groups=[[strip]])[0][0].span
+    assert span is not None
+    assert strip[span.start : span.end] == "38.2%"
+
+
 def test_empty_passages_and_questions_are_graded_as_nothing(graded: ReaderEvaluator) -> None:
     assert graded.grade("Who?", passages=["", "   "])[0].score == pytest.approx(-1.0)
     assert len(graded.grade("", passages=[ENGLISH])) == 1
