@@ -21,7 +21,7 @@ SIZES: dict[str, tuple[str, ...]] = {
     "rgb": ("--limit", "30"),
     "ablations": (),
     "rivals": (),
-    "evaluator": ("--limit", "50"),
+    "evaluator": ("--limit", "100"),
     "retrieval": (),
     "embedding": (),
     "correction": ("--limit", "6", "--passages", "80"),

@@ -35,6 +35,7 @@ from wording import terms
 Row = dict[str, Any]
 Score = Callable[[str, Sequence[str]], list[float]]
 
+ACTION_CASES = 60
 STRIP_CASES = 30
 """Documents of each source whose strips are graded one by one: the slowest part."""
 SPEED_QUESTIONS = 12
@@ -154,6 +155,10 @@ def _sampled(items: Sequence[Kind], *, kind: Callable[[Kind], str], options: Opt
     ]
 
 
+def _at_most(options: Options, limit: int) -> Options:
+    return replace(options, limit=min(options.limit or limit, limit))
+
+
 def auc(positive: Sequence[float], negative: Sequence[float]) -> float | None:
     """Chance that a positive scores above a negative, ties half; None where one side is empty."""
     if not positive or not negative:
@@ -196,7 +201,7 @@ def _groups(items: Sequence[Item]) -> list[tuple[str, str]]:
 
 def measure_actions(systems: Sequence[System], *, options: Options) -> list[Row]:
     """Share of cases whose action is in the acceptable set, by kind."""
-    cases = _sampled(list(action_cases()), kind=lambda case: case.kind, options=options)
+    cases = _sampled(list(action_cases()), kind=lambda case: case.kind, options=_at_most(options, ACTION_CASES))
     deciding = [(system.name, system.evaluator) for system in systems if system.evaluator]
     results: defaultdict[tuple[str, str, str], list[dict[str, bool]]] = defaultdict(list)
     occurring: defaultdict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
@@ -230,7 +235,7 @@ def measure_actions(systems: Sequence[System], *, options: Options) -> list[Row]
 def measure_strips(systems: Sequence[System], *, options: Options) -> list[Row]:
     """Answer strip kept, ranked first, and share of strips and characters kept."""
     sources = [("given", list(given_strips())), ("cut", list(cut_strips(per_source=STRIP_CASES, seed=options.seed)))]
-    fewer = replace(options, limit=min(options.limit or STRIP_CASES, STRIP_CASES))
+    fewer = _at_most(options, STRIP_CASES)
     rows = []
     for name, cases in sources:
         chosen = _sampled(cases, kind=lambda case: case.source, options=fewer)
