@@ -12,6 +12,7 @@ from pypdf import PdfReader, PdfWriter
 from streamlit.testing.v1 import AppTest
 
 from config import get_settings
+from jobs import BuildJob, JobState
 from tests.helpers_page import write_pdf
 from tests.ui.conftest import OpenPage, all_text, ask, keys, shown, view
 from views import resources
@@ -173,8 +174,11 @@ def test_no_file_is_indexed_again_during_a_build(
     library: Path, open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = view(open_page(library), "library")
-    monkeypatch.setattr(type(resources._build_job(get_settings(), "default")), "running", True)
-    assert shown(page.run()).button(key="read_again").disabled
+    monkeypatch.setattr(BuildJob, "state", JobState(running=True))
+    page = shown(page.run())
+    assert page.button(key="read_again").disabled
+    assert any("being indexed" in item.value for item in page.info)
+    assert page.button(key="stop_build")
 
 
 def lock(path: Path, *, source: Path, password: str) -> None:
