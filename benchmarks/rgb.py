@@ -23,21 +23,11 @@ Row = dict[str, Any]
 PASSAGES = 5
 NOISE, REJECTION, INTEGRATION, FALSE, MIXED = "noise", "rejection", "integration", "counterfactual", "conflict"
 PUBLISHED: Mapping[tuple[str, str, float], float] = {
-    (NOISE, "zh", 0.0): 0.957,
-    (NOISE, "zh", 0.2): 0.947,
-    (NOISE, "zh", 0.4): 0.910,
-    (NOISE, "zh", 0.6): 0.877,
-    (NOISE, "zh", 0.8): 0.707,
-    (NOISE, "en", 0.0): 0.963,
-    (NOISE, "en", 0.2): 0.947,
-    (NOISE, "en", 0.4): 0.940,
-    (NOISE, "en", 0.6): 0.900,
-    (NOISE, "en", 0.8): 0.760,
     (REJECTION, "zh", 1.0): 0.433,
     (REJECTION, "en", 1.0): 0.450,
 }
-"""ChatGPT in the paper's tables, on its whole sets; the data here is a part of them, so the figures stand beside each
-other and are no duel. Rejection is the paper's lenient count (a model judged the refusals)."""
+"""ChatGPT's rejections in the paper (arXiv 2309.01431), on its whole sets; the data here is a part of them, so the
+figures stand beside each other and are no duel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +40,8 @@ class Task:
     noise: float
     question: str
     passages: tuple[str, ...]
-    answers: tuple[str, ...]
-    needs_all: bool = False
+    answers: tuple[tuple[str, ...], ...]
+    """The spellings of each thing that a right answer names."""
     false_answer: str = ""
 
 
@@ -90,13 +80,13 @@ def tasks(options: Options) -> Iterator[Task]:
 
 
 def _tasks_of(item: Row) -> Iterator[Task]:
-    answers = tuple(item["answer"]) if isinstance(item["answer"], list) else (item["answer"],)
+    answers = tuple(tuple(_listed(part)) for part in _listed(item["answer"]))
     told = {"id": item["id"], "language": item["lang"], "question": item["query"], "answers": answers}
     noise = item["negative"]
     if item["task"] == "information_integration":
         for share in (0.0, 0.2, 0.4):
             passages = _integrated(item["positive_parts"], noise=noise, share=share)
-            yield Task(**told, kind=INTEGRATION, noise=share, passages=passages, needs_all=True)
+            yield Task(**told, kind=INTEGRATION, noise=share, passages=passages)
         return
     for share in (0.0, 0.2, 0.4, 0.6, 0.8):
         yield Task(**told, kind=NOISE, noise=share, passages=_mixed(item["positive"], noise=noise, share=share))
@@ -107,6 +97,10 @@ def _tasks_of(item: Row) -> Iterator[Task]:
         yield Task(**false, kind=FALSE, noise=0.0, passages=tuple(item["positive_wrong"][:PASSAGES]))
         both = (*item["positive"][: PASSAGES // 2], *item["positive_wrong"][: PASSAGES // 2])
         yield Task(**false, kind=MIXED, noise=0.0, passages=both)
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def _mixed(positive: Sequence[str], *, noise: Sequence[str], share: float) -> tuple[str, ...]:
@@ -136,7 +130,7 @@ def run(task: Task, *, settings: Settings, evaluator: Evaluator, seed: int) -> I
 
 def judged(answer: Answer, *, task: Task, system: str) -> Row:
     """A case for the error browser."""
-    found = answered(task.answers, text=answer.text, needs_all=task.needs_all) and not answer.refused
+    found = not answer.refused and all(answered(part, text=answer.text) for part in task.answers)
     fooled = bool(task.false_answer) and not answer.refused and answered([task.false_answer], text=answer.text)
     right = answer.refused if task.kind == REJECTION else found
     missed = "refused" if answer.refused else "answer string not quoted"
@@ -147,7 +141,7 @@ def judged(answer: Answer, *, task: Task, system: str) -> Row:
         "noise": task.noise,
         "system": system,
         "question": task.question,
-        "expected": list(task.answers),
+        "expected": [" / ".join(part) for part in task.answers],
         "right": right,
         "refused": answer.refused,
         "fooled": fooled,

@@ -196,7 +196,9 @@ def test_rgb_mixes_noise_as_the_paper_does() -> None:
     first, *_, last = rgb._tasks_of(parts)
     assert first.passages == ("a1", "b1", "a2", "b2", "a3")
     assert last.passages == ("a1", "b1", "a2", "n0", "n1")
-    assert first.needs_all
+    assert first.answers == (("a",),)
+    spelt = {**item, "answer": [["4 May", "May 4"], "Bern"]}
+    assert next(rgb._tasks_of(spelt)).answers == (("4 May", "May 4"), ("Bern",))
 
 
 def test_the_error_browser_counts_kinds_and_shows_a_case() -> None:
