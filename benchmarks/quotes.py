@@ -21,7 +21,7 @@ _QUOTE = re.compile(r"<!-- figure: (?P<name>[^\n]*?) -->(?P<shown>[^<\n]*)<!-- /
 _NUMBER = re.compile(r"-?\d+(?:,\d{3})*(?:\.(?P<decimals>\d+))?")
 
 
-QUOTING = ("README.md", "README.zh.md")
+QUOTING = ("README.md", "README.zh.md", "docs/scaling.md")
 
 
 def main() -> None:
