@@ -1,7 +1,7 @@
 """Evaluators: how surely a text contains what answers a question, from −1 (not at all) to 1 (it does).
 
-`ReaderEvaluator` is the default; `SimilarityEvaluator` stands in where the reader's model cannot be loaded. Both carry
-their own calibrated thresholds, for `CRAG_UPPER` and its like to override.
+`ReaderEvaluator` is the default; similarity.py stands in where the reader's model cannot be loaded. Both carry their
+own calibrated thresholds, for `CRAG_UPPER` and its like to override.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from errors import ModelError
 from i18n import Language
@@ -24,7 +24,7 @@ from wording import terms
 
 if TYPE_CHECKING:
     from config import Settings
-    from embeddings import Vectors
+    from similarity import TextEmbedder
     from stages import Evaluator
 
 logger = logging.getLogger(__name__)
@@ -276,76 +276,6 @@ def _places(strips: Sequence[str], *, text: str) -> list[tuple[int, int]] | None
     return places
 
 
-class TextEmbedder(Protocol):
-    """What `SimilarityEvaluator` needs of an embedder."""
-
-    @property
-    def name(self) -> str:
-        """Model id."""
-        ...
-
-    def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """Unit vectors of questions."""
-        ...
-
-    def embed_passages(self, texts: Sequence[str]) -> Vectors:
-        """Unit vectors of passages."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class SimilarityFit:
-    """Logistic weights of (cosine, share of the question's terms found, 1), and thresholds; fitted, not guessed."""
-
-    cosine: float
-    overlap: float
-    bias: float
-    thresholds: Thresholds
-
-
-SIMILARITY_FITS: dict[Language, SimilarityFit] = {
-    "en": SimilarityFit(cosine=6.15, overlap=2.5, bias=-4.84, thresholds=Thresholds(0.5, -0.3, -0.2)),
-    "zh": SimilarityFit(cosine=4.74, overlap=3.5, bias=-3.54, thresholds=Thresholds(0.5, -0.3, -0.2)),
-}
-
-
-class SimilarityEvaluator:
-    """Grades from cosine and shared terms: tells topics apart, but not whether an on-topic text holds the answer."""
-
-    def __init__(self, embedder: TextEmbedder) -> None:
-        self._embedder = embedder
-
-    @property
-    def name(self) -> str:
-        """Says what it is made of."""
-        return f"similarity ({self._embedder.name})"
-
-    def thresholds(self, *, language: Language) -> Thresholds:
-        """Thresholds fitted on labelled pairs."""
-        return SIMILARITY_FITS[language].thresholds
-
-    def grade(self, question: str, *, passages: Sequence[str]) -> list[Grade]:
-        """One grade for each passage; it has no answer span."""
-        if not passages:
-            return []
-        fit = SIMILARITY_FITS[detect_language(question)]
-        cosines = self._embedder.embed_passages(list(passages)) @ self._embedder.embed_queries([question])[0]
-        asked = terms(question)
-        return [
-            Grade(
-                squashed(
-                    fit.cosine * float(cosine) + fit.overlap * len(asked & terms(text)) / max(1, len(asked)) + fit.bias
-                )
-            )
-            for cosine, text in zip(cosines, passages, strict=True)
-        ]
-
-    def grade_strips(self, question: str, *, groups: Sequence[Sequence[str]]) -> list[list[Grade]]:
-        """One grade for each strip, all embedded in one call."""
-        grades = iter(self.grade(question, passages=[strip for strips in groups for strip in strips]))
-        return [[next(grades) for _ in strips] for strips in groups]
-
-
 def build_evaluator(settings: Settings, *, embedder: TextEmbedder) -> Evaluator:
     """The evaluator that the settings name: the reader, similarity where it cannot be loaded, a language model on top.
 
@@ -358,6 +288,8 @@ def build_evaluator(settings: Settings, *, embedder: TextEmbedder) -> Evaluator:
 
 
 def _embedded(settings: Settings, *, embedder: TextEmbedder) -> Evaluator:
+    from similarity import SimilarityEvaluator
+
     if settings.evaluator == "similarity":
         return SimilarityEvaluator(embedder)
     try:

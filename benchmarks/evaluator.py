@@ -23,12 +23,13 @@ from benchmarks.labelled import StripCase, action_cases, cut_strips, given_strip
 from config import load_settings
 from crag import judge
 from embeddings import build_embedder
-from evaluator import ReaderEvaluator, SimilarityEvaluator, TextEmbedder, build_evaluator
+from evaluator import ReaderEvaluator, build_evaluator
 from language import detect_language, is_chinese
 from question_parts import split_question
 from reader import Reader
 from refinement import StripRefiner, decompose
 from schema import Document, Origin, Strip
+from similarity import SimilarityEvaluator, TextEmbedder
 from stages import Evaluator
 from wording import terms
 

@@ -10,8 +10,9 @@ import evaluator
 from config import load_settings
 from embeddings import Vectors
 from errors import ModelError
-from evaluator import ReaderEvaluator, SimilarityEvaluator, build_evaluator, squashed
+from evaluator import ReaderEvaluator, build_evaluator, squashed
 from reader import Reading, Window
+from similarity import SimilarityEvaluator
 
 CALIBRATION = {
     "document": [1.0, 0.0, 0.0, 0.0, 0.5],
