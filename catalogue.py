@@ -62,7 +62,10 @@ class Catalogue:
             connection.executescript(f"BEGIN IMMEDIATE; {SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
         elif found != VERSION:
             raise StoreError(
-                f"{self.path} has version {found}, not {VERSION}", hint="rebuild", code="store_damaged", path=self.path
+                f"{self.path} has version {found}, not {VERSION}",
+                hint="cli.py build --rebuild",
+                code="store_damaged",
+                path=self.path,
             )
 
     def close(self) -> None:
@@ -75,7 +78,9 @@ class Catalogue:
             return DiskFullError(error, path=self.path)
         if isinstance(error, sqlite3.OperationalError):
             return StoreError(f"{self.path}: {error}", hint="check space and rights", path=self.path, reason=error)
-        return StoreError(f"{self.path}: {error}", hint="rebuild", code="store_damaged", path=self.path, reason=error)
+        return StoreError(
+            f"{self.path}: {error}", hint="cli.py build --rebuild", code="store_damaged", path=self.path, reason=error
+        )
 
     @contextmanager
     def _guarded(self) -> Iterator[sqlite3.Connection]:

@@ -68,7 +68,7 @@ class Generations:
             return 0
         except (OSError, ValueError) as error:
             raise StoreError(
-                f"{note}: {error}", hint="rebuild", code="store_damaged", path=note, reason=error
+                f"{note}: {error}", hint="cli.py build --rebuild", code="store_damaged", path=note, reason=error
             ) from error
 
     def switch(self, number: int) -> None:
@@ -177,7 +177,7 @@ class Generations:
         changes = ", ".join(f"{key}: {found.get(key)} → {mine[key]}" for key in mine if found.get(key) != mine[key])
         return EmbeddingMismatchError(
             f"{self._base.name} was built with other settings ({changes})",
-            hint="rebuild the knowledge base, or set them back",
+            hint="rebuild (cli.py build --rebuild), or set them back",
             code="embedding_mismatch" if self.mismatch_of(found) == "embedder" else "chunking_changed",
             name=self._base.name,
             changes=changes,

@@ -258,5 +258,5 @@ def _embedded_client(folder: Path, *, settings: ChromaSettings, epoch: int) -> C
         if is_disk_full(error):
             raise DiskFullError(error, path=folder) from error
         raise StoreError(
-            f"{folder}: {error}", hint="rebuild", code="store_damaged", path=folder, reason=error
+            f"{folder}: {error}", hint="cli.py build --rebuild", code="store_damaged", path=folder, reason=error
         ) from error
