@@ -56,6 +56,7 @@ _OPTIONS: dict[str, Any] = {
     "keep_headers_footers": True,
     "extract_links": False,
     "quiet": True,
+    "max_pages": 1_000_000,  # liteparse leaves out what follows page 1,000 unless told; our own limit is checked apart
 }
 
 

@@ -138,6 +138,13 @@ def test_pages_are_left_out_when_done_and_survive_json(tmp_path: Path, settings:
     assert loader.assemble(again) == loader.assemble(pages)
 
 
+def test_no_page_after_the_thousandth_is_left_out(tmp_path: Path, settings: Settings) -> None:
+    path = made.plain_pdf(tmp_path / "long.pdf", pages=1012, lines=())
+    pages = list(PdfLoader(settings).pages(path, document_id="d"))
+    assert [page.page for page in pages] == list(range(1, 1013))
+    assert pages[-1].blocks[0].text == f"Page 1012 holds number {1011 * 37 + 11}."
+
+
 def test_block_as_json_has_the_names_of_the_design(tmp_path: Path, settings: Settings) -> None:
     block = parse_pdf(made.plain_pdf(tmp_path / "one.pdf"), settings=settings).blocks[0]
     printed = block_as_json(block)
