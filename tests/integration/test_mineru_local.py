@@ -106,6 +106,7 @@ def tiny_model(folder: Path) -> tuple[Any, Any]:
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast, Qwen2VLConfig, Qwen2VLForConditionalGeneration, Qwen2VLProcessor
     from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
+    from transformers.models.qwen2_vl.video_processing_qwen2_vl import Qwen2VLVideoProcessor
 
     folder.mkdir()
     tokenizer = Tokenizer(models.BPE())
@@ -137,7 +138,10 @@ def tiny_model(folder: Path) -> tuple[Any, Any]:
     torch.manual_seed(0)
     model = Qwen2VLForConditionalGeneration(config).eval()
     processor = Qwen2VLProcessor(
-        image_processor=Qwen2VLImageProcessorPil(), tokenizer=wrapped, video_processor=None, chat_template=CHAT
+        image_processor=Qwen2VLImageProcessorPil(),
+        tokenizer=wrapped,
+        video_processor=Qwen2VLVideoProcessor(),
+        chat_template=CHAT,
     )
     (folder / "config.json").write_text(json.dumps({"tiny": True}), encoding="utf-8")
     return model, processor
