@@ -24,6 +24,7 @@ WORDS: dict[str, dict[str, Any]] = {
         "answer": "nine metres",
         "open": "Open the page",
         "next": "Next page",
+        "close": "Close",
         "unanswered": "Which opera did Verdi finish in 1871?",
         "refused": "do not answer",
         "web": "Search the web once",
@@ -39,6 +40,7 @@ WORDS: dict[str, dict[str, Any]] = {
         "answer": "20 分钟",
         "open": "打开页面",
         "next": "下一页",
+        "close": "关闭",
         "unanswered": "威尔第在1871年完成了哪部歌剧？",
         "refused": "文档",
         "web": "搜索一次网络",
@@ -67,7 +69,7 @@ def test_first_run_build_ask_and_open_the_boxed_page(server: Server, open_browse
     before = drawer.get_by_test_id("stImage").locator("img").get_attribute("src")
     drawer.get_by_role("button", name=words["next"]).click()
     expect(drawer.get_by_test_id("stImage").locator("img")).not_to_have_attribute("src", str(before))
-    drawer.get_by_role("button", name="Close").click()
+    drawer.get_by_role("button", name=words["close"]).click()
     expect(drawer).to_be_hidden()
 
 
