@@ -42,15 +42,16 @@ def test_ratios_are_of_means() -> None:
 
 
 def test_the_oracle_grades_by_the_labels() -> None:
+    passages = ["The bridge opened in 1932. It is grey.", "A bird."]
     case = {
         "answers": ["1932"],
         "expected_action": "Correct",
-        "passages": ["The bridge opened in 1932. It is grey.", "A bird."],
+        "passages": passages,
         "passage_labels": [1, 0],
     }
     oracle = Oracle(error=0.0, delay=0.0)
     oracle.learn(case, parts=["When?"])
-    assert [oracle.reply("When?", text) for text in case["passages"]] == ["Yes", "No"]
+    assert [oracle.reply("When?", text) for text in passages] == ["Yes", "No"]
     assert oracle.reply("When?", "The bridge opened in 1932.") == "Yes"
     assert oracle.reply("When?", "It is grey.") == "No"
     wrong = Oracle(error=1.0, delay=0.0, passages=oracle.passages, answers=oracle.answers)
