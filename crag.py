@@ -112,7 +112,7 @@ class Crag:
         yield Searched(run.report, seconds=run.lap("search"))
 
         refine = partial(self.refiner.refine, thresholds=limits)
-        internal = partial(refine, parts, documents=_relevant(run))
+        internal = partial(refine, parts, documents=_internal(run))
         external = partial(refine, run.verdict.missing, documents=found)
         strips = tuple(strip for known in together([internal, external]) for strip in known.strips)
         run.knowledge = Knowledge(strips, compound=len(parts) > 1)
@@ -159,8 +159,8 @@ class Crag:
         grades = judge(evaluator, parts=parts, passages=passages, thresholds=limits).grades
         run.report = replace(run.report, graded=tuple(map(Graded, documents, grades)))
         run.lap("evaluate")
-        # A search always brings what comes nearest: a page must be nearer to Correct than to Incorrect.
-        bar = (limits.lower + limits.upper) / 2
+        # A search always brings what comes nearest: more is asked of a page than not to be Incorrect.
+        bar = limits.lower + (limits.upper - limits.lower) / 4
         return [item.document for item in run.report.graded if item.grade.failed or item.grade.score >= bar]
 
     def _generate(self, run: _Run) -> Iterator[Event]:
@@ -259,12 +259,12 @@ def _best_grade(grades: Sequence[Grade]) -> Grade:
     return replace(best, usage=sum((grade.usage for grade in grades), Usage()))
 
 
-def _relevant(run: _Run) -> list[Document]:
-    """The documents worth refining: none when the action is Incorrect, else those not ruled out."""
-    if run.verdict.action is Action.INCORRECT:
-        return []
-    lower = run.verdict.thresholds.lower
-    return [item.document for item in run.graded if item.grade.failed or item.grade.score >= lower]
+def _internal(run: _Run) -> list[Document]:
+    """What is refined: nothing when the action is Incorrect, else all that was retrieved; the strip floor filters.
+
+    A long passage with one good sentence is often graded low as a whole.
+    """
+    return [] if run.verdict.action is Action.INCORRECT else [item.document for item in run.graded]
 
 
 def _search_question(run: _Run) -> str:

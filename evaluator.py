@@ -20,7 +20,7 @@ from language import detect_language
 from reader import Reader, Reading
 from schema import Grade, Span, Thresholds
 from table_cells import named_cell
-from wording import terms
+from wording import simplified, terms
 
 if TYPE_CHECKING:
     from config import Settings
@@ -165,7 +165,8 @@ class ReaderEvaluator:
             known = {text: self._readings[question, text] for text in passages if (question, text) in self._readings}
         unread = [text for text in dict.fromkeys(passages) if text not in known]
         if unread:
-            known.update(zip(unread, self._reader.read(question, passages=unread), strict=True))
+            readings = self._reader.read(_as_trained(question), passages=[_as_trained(text) for text in unread])
+            known.update(zip(unread, readings, strict=True))
         with self._lock:
             for text in passages:
                 self._readings[question, text] = known[text]
@@ -173,6 +174,12 @@ class ReaderEvaluator:
             while len(self._readings) > REMEMBERED_READINGS:
                 self._readings.popitem(last=False)
         return [known[text] for text in passages]
+
+
+def _as_trained(text: str) -> str:
+    """The text in simplified characters, which the model was trained on; as it is where its places would move."""
+    converted = simplified(text)
+    return converted if len(converted) == len(text) else text
 
 
 @dataclass(frozen=True, slots=True)

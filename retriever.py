@@ -7,7 +7,6 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -18,6 +17,7 @@ from embeddings import Embedder
 from errors import ProviderError
 from pdf_lines import mend
 from schema import Channel, Chunk, Document, Origin
+from wording import simplified
 
 logger = logging.getLogger(__name__)
 
@@ -173,23 +173,6 @@ def search_terms(text: str) -> list[str]:
         else:
             terms += [term[place : place + 2] for place in range(len(term) - 1)]
     return terms
-
-
-def simplified(text: str) -> str:
-    """Return the text with traditional Chinese characters replaced by simplified ones."""
-    return _converter().convert(text) if _HAN_CHARACTER.search(text) else text
-
-
-@lru_cache(maxsize=1)
-def _converter() -> _Converter:
-    from opencc import OpenCC
-
-    converter: _Converter = OpenCC("t2s")
-    return converter
-
-
-class _Converter(Protocol):
-    def convert(self, text: str) -> str: ...
 
 
 def _near_equal(first: frozenset[str], second: frozenset[str]) -> bool:

@@ -125,6 +125,19 @@ def test_a_strip_that_says_it_is_answered_by_what_its_document_says(graded: Read
     assert span.margin > 1
 
 
+def test_traditional_and_simplified_characters_are_read_alike(graded: ReaderEvaluator) -> None:
+    simplified, traditional = "电池保修期为两年，从购买之日算起。", "電池保修期為兩年，從購買之日算起。"
+    grades = [
+        graded.grade(question, passages=[passage])[0]
+        for question in ("电池的保修期是多久？", "電池的保修期是多久？")
+        for passage in (simplified, traditional)
+    ]
+    assert {grade.score for grade in grades} == {grades[0].score}
+    span = grades[3].span
+    assert span is not None
+    assert traditional[span.start : span.end] == "兩年"
+
+
 def test_a_strip_of_a_table_is_answered_by_the_cell_that_the_question_names(graded: ReaderEvaluator) -> None:
     head, row = "| Mill | 2021 | 2022 | 2023 |\n|---|---|---|---|", "| Gross margin | 33.7% | 35.0% | 38.2% |"
     strip = f"{head}\n{row}"
