@@ -128,5 +128,5 @@ def test_a_refusal_has_no_citations_and_names_what_was_searched() -> None:
     refused = Refusal().apply(example())
     assert refused.refused
     assert refused.citations == ()
-    assert "1 passages from 1 files" in refused.text
+    assert "searched: 1 (files: 1" in refused.text
     assert "0.70" in refused.text
