@@ -141,7 +141,7 @@ class ReaderEvaluator:
         alone = self._read(question, passages=[glance.text for glance in closest])
         for glance, reading in zip(closest, alone, strict=True):
             logit = weighed(calibration.strip, (reading.relevance, *glance.features))
-            span = answer_span(asked, text=glance.text, likeliest=_surer(reading.span(), glance.span))
+            span = answer_span(asked, text=glance.text, likeliest=_surer(reading.span(), whole=glance.span))
             graded[glance.row][glance.column] = Grade(squashed(logit), span=span)
         return graded
 
@@ -205,10 +205,16 @@ def _moved(span: Span | None, *, by: int) -> Span | None:
     return None if span is None else replace(span, start=span.start + by, end=span.end + by)
 
 
-def _surer(one: Span | None, other: Span | None) -> Span | None:
-    """The span with the larger margin: alone, a strip says no more who "it" is; in its document it does."""
-    spans = [span for span in (one, other) if span is not None]
-    return max(spans, key=lambda span: span.margin, default=None)
+def _surer(own: Span | None, *, whole: Span | None) -> Span | None:
+    """A strip's answer, as sure as its document is of it: alone, it says no more who "it" is.
+
+    Where the strip alone has no answer, the place comes from its document's reading too.
+    """
+    if own is None or whole is None:
+        return own or whole
+    if own.margin > 0:
+        return replace(own, margin=max(own.margin, whole.margin))
+    return max(own, whole, key=lambda span: span.margin)
 
 
 def margin_of(reading: Reading, *, start: int = 0, end: int | None = None) -> float:

@@ -19,7 +19,7 @@ class ExtractiveGenerator:
     """Answers with quotations: at most `quotes` strips of each origin, none more than `reach` below the best one."""
 
     quotes: int = 4
-    reach: float = 1.2
+    reach: float = 0.8
     name: str = "extractive"
 
     def stream(self, question: str, *, knowledge: Knowledge, language: Language) -> Iterator[str | Draft]:
