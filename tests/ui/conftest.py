@@ -90,6 +90,11 @@ def all_text(page: AppTest) -> str:
     return "\n".join(str(item.value) for kind in kinds for item in kind)
 
 
+def plain(page: AppTest) -> str:
+    """Every text on the page without what keeps it from being Markdown."""
+    return all_text(page).replace("\\", "").replace("\u2060", "")
+
+
 def keys(page: AppTest, prefix: str) -> list[str]:
     """Keys of the buttons that begin with `prefix`."""
     return [str(button.key) for button in page.button if str(button.key).startswith(prefix)]

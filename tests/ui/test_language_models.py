@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from tests.integration.helpers_providers import FakeProvider, Scripted, prompt_of, requests_allowed, serve
-from tests.ui.conftest import OpenPage, all_text, ask, keys, shown, view
+from tests.ui.conftest import OpenPage, ask, keys, plain, shown, view
 
 KEY = "sk-never-shown-4711"
 
@@ -31,11 +30,6 @@ def pond(body: Any) -> Scripted:
     if body.get("stream"):
         return Scripted(pieces=["The mill pond is nine metres deep ", "[1, 9]."])
     return Scripted(text="Yes" if "nine metres" in prompt_of(body) else "No")
-
-
-def plain(page: AppTest) -> str:
-    """Every text on the page without what keeps it from being Markdown."""
-    return all_text(page).replace("\\", "").replace("\u2060", "")
 
 
 def test_a_follow_up_is_shown_completed_and_can_be_asked_as_it_was(library: Path, open_page: OpenPage) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ui.conftest import OpenPage, all_text, ask, keys
+from tests.ui.conftest import OpenPage, ask, keys, plain
 
 BRIDGE = "Who built the iron bridge of Karsund?"
 POND = "When was the mill pond of Ostrand dug?"
@@ -35,7 +35,7 @@ def test_a_refusal_says_what_a_search_would_ask_for(built: Path, open_page: Open
 def test_an_answer_of_the_web_names_title_address_and_time(
     built: Path, open_page: OpenPage, web: dict[str, str]
 ) -> None:
-    text = all_text(ask(open_page(built, CRAG_WEB_SEARCH="auto", **web), BRIDGE))
+    text = plain(ask(open_page(built, CRAG_WEB_SEARCH="auto", **web), BRIDGE))
     assert "WEB 1" in text
     assert "Hedda Moe" in text
     assert "Karsund" in text
@@ -45,7 +45,7 @@ def test_an_answer_of_the_web_names_title_address_and_time(
 
 def test_answers_that_differ_stand_side_by_side(built: Path, open_page: OpenPage, web: dict[str, str]) -> None:
     page = ask(open_page(built, CRAG_WEB_SEARCH="auto", CRAG_UPPER="1.0", **web), POND)
-    text = all_text(page)
+    text = plain(page)
     assert "Documents: 1871" in text
     assert "Web: 1893" in text
     assert any("give different answers" in item.value for item in page.warning)
