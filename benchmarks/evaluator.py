@@ -36,6 +36,13 @@ from wording import terms
 Row = dict[str, Any]
 Score = Callable[[str, Sequence[str]], list[float]]
 
+FIGURE_KEYS: Mapping[str, tuple[str, ...]] = {
+    "pairs": ("lang", "part", "negatives"),
+    "actions": ("lang", "part", "kind"),
+    "strips": ("lang", "part", "strips"),
+    "spans": ("lang", "part"),
+    "speed": ("work",),
+}
 ACTION_CASES = 60
 STRIP_CASES = 30
 """Documents of each source whose strips are graded one by one: the slowest part."""
@@ -84,13 +91,7 @@ def main() -> None:
     result = {
         "environment": environment(seed=options.seed, files=files),
         "systems": [system.name for system in systems],
-        "figures": {
-            **figures(pairs, keys=("lang", "part", "negatives")),
-            **figures(actions, keys=("lang", "part", "kind")),
-            **figures(strips, keys=("lang", "part", "strips")),
-            **figures(spans, keys=("lang", "part")),
-            **figures(speed, keys=("work",)),
-        },
+        "figures": stored_figures(pairs=pairs, actions=actions, strips=strips, spans=spans, speed=speed),
         "pairs": pairs,
         "actions": actions,
         "strips": strips,
@@ -106,6 +107,15 @@ def main() -> None:
     ]
     text = "\n\n".join(f"### {title}\n\n{table(rows)}" for title, rows in parts)
     finish("evaluator", result=result, options=options, text=text)
+
+
+def stored_figures(**parts: Sequence[Row]) -> Row:
+    """The figures by name, each under its part: `pairs.en.unseen.all.reader`."""
+    return {
+        f"{part}.{name}": value
+        for part, rows in parts.items()
+        for name, value in figures(rows, keys=FIGURE_KEYS[part]).items()
+    }
 
 
 def build_systems() -> list[System]:
