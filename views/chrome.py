@@ -63,6 +63,7 @@ AREAS = (
 STYLE = """
 <style>
 [class*=st-key-turn_] { scroll-margin-top: 4.5rem; }
+[data-testid=stSliderTickBar] { color: inherit !important; transition: none !important; }
 @media (max-width: 480px) {
   .st-key-view button { padding-inline: 0.7rem; }
   .st-key-view button [data-testid=stIconMaterial],
