@@ -12,6 +12,7 @@ from errors import (
     ProviderResponseError,
     ProviderUnavailableError,
 )
+from waiting import retry_after
 
 LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})  # noqa: S104 - compared with, never bound
 
@@ -33,11 +34,9 @@ def provider_errors() -> tuple[type[Exception], ...]:
 
 def asked_wait(error: Exception) -> float | None:
     """Return the seconds that the provider asked to wait, if it did."""
-    asked = getattr(error, "retry_after", None)
+    asked: float | None = getattr(error, "retry_after", None)
     headers = getattr(getattr(error, "response", None), "headers", {})
-    if asked is None and str(headers.get("retry-after", "")).isdigit():
-        asked = float(headers["retry-after"])
-    return asked
+    return retry_after(str(headers.get("retry-after", ""))) if asked is None else asked
 
 
 def map_error(error: Exception, *, endpoint: Endpoint) -> ProviderError:

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from html import unescape
 from typing import ClassVar, Protocol, TypeVar
 from urllib.parse import quote
@@ -28,6 +26,7 @@ from errors import (
     ProviderUnavailableError,
 )
 from i18n import Language
+from waiting import retry_after
 from web_library import open_library
 from web_results import WebResult
 
@@ -258,19 +257,6 @@ def _refusal(response: httpx.Response, *, name: str) -> ProviderError | None:
     if status in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
         return ProviderAuthError(f"{name}: status {status}", name=name)
     return ProviderUnavailableError(f"{name}: status {status}", name=name)
-
-
-def retry_after(value: str) -> float | None:
-    """Return the seconds that a Retry-After header (seconds or an HTTP date) asks for; None without a usable one."""
-    if re.fullmatch(r"\d{1,9}", value.strip()):
-        return float(value)
-    try:
-        moment = parsedate_to_datetime(value)
-    except ValueError:
-        return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return max(0.0, (moment - datetime.now(UTC)).total_seconds())
 
 
 def _results(rows: list[_Row], *, limit: int) -> list[WebResult]:

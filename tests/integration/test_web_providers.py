@@ -21,6 +21,7 @@ from errors import (
     ProviderUnavailableError,
 )
 from tests.integration.helpers_web import Site, site
+from waiting import retry_after
 from web_providers import (
     DdgsProvider,
     SearxngProvider,
@@ -29,7 +30,6 @@ from web_providers import (
     WebProvider,
     WikipediaProvider,
     build_providers,
-    retry_after,
 )
 from web_results import WebResult
 
