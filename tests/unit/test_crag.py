@@ -121,6 +121,26 @@ def test_correct_answers_from_the_documents_alone() -> None:
     assert answer.warnings == ()
 
 
+def test_a_document_graded_low_is_refined_too_once_another_passes() -> None:
+    """A long passage with one good sentence is graded low as a whole; the floor judges its strips."""
+
+    class LowAsAWhole(Evaluator):
+        def grade(self, question: str, *, passages: Sequence[str]) -> list[Grade]:
+            return [Grade(-0.9) if "long" in text else self._grade(question, text) for text in passages]
+
+        def grade_strips(self, question: str, *, groups: Sequence[Sequence[str]]) -> list[list[Grade]]:
+            return [[self._grade(question, text) for text in group] for group in groups]
+
+    passing, low = "zebra=0.6 is a horse", "zebra=0.8 stands in a long passage"
+    evaluator = LowAsAWhole()
+    answer = pipeline(passing, low, evaluator=evaluator, refiner=StripRefiner(evaluator)).answer("what is zebra?")
+    assert [graded.grade.score for graded in answer.graded] == [0.6, -0.9]
+    assert [strip.text for strip in answer.knowledge.kept] == [passing, low]
+    alone = pipeline(low, evaluator=evaluator, refiner=StripRefiner(evaluator)).answer("what is zebra?")
+    assert alone.refused
+    assert alone.knowledge.strips == ()
+
+
 def test_incorrect_uses_the_web_alone() -> None:
     searcher = Searcher("zebra=0.9 on the web")
     answer = pipeline("a lion", "a bear", searcher=searcher, mode=SearchMode.AUTO).answer("what is zebra?")
