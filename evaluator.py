@@ -98,7 +98,7 @@ class ReaderEvaluator:
         return self._reader.name
 
     def thresholds(self, *, language: Language) -> Thresholds:
-        """Thresholds fitted on questions that the model never saw in training."""
+        """Thresholds of the shipped scale; training/README.md says what they were chosen on."""
         return self._calibrations[language].thresholds
 
     def grade(self, question: str, *, passages: Sequence[str]) -> list[Grade]:

@@ -1,6 +1,6 @@
 """Run benchmarks: `python -m benchmarks all|NAME [--limit N] [--seed S] [--out DIR]`.
 
-all runs everything but `scale` and `bounds` at the sizes below (under 30 minutes on two cores), stores the results in
+all runs everything but `scale` and `bounds` at the sizes below, one after the other, stores the results in
 benchmarks/results, draws the plots, writes docs/benchmarks.md and the README's quoted figures anew.
 
 errors NAME shows the wrong cases of the last run; plots, report and quotes redo only that part from stored results.

@@ -169,7 +169,7 @@ def variants(bench: PdfBench) -> dict[str, Crag]:
 
     changed: dict[str, dict[str, Any]] = {
         FULL: {},
-        "without refinement (relevant documents whole)": {"refiner": WholeDocuments(grades=grades)},
+        "without refinement (documents whole)": {"refiner": WholeDocuments(grades=grades)},
         "three best documents whole (paper: selection)": {"refiner": WholeDocuments(limit=3, grades=grades)},
         "groups of three sentences (paper: excerption)": {
             "refiner": FixedWidthRefiner(evaluator, cut=sentence_groups, max_strips=most)

@@ -19,7 +19,7 @@ What the README claims, measured. This page is written by `python -m benchmarks 
 ## Repeat it
 
 ```
-make bench                                     # everything below but scale, under 30 minutes on two cores
+make bench                                     # everything below but scale, one after the other
 python -m benchmarks NAME [--limit N] [--seed S] [--out DIR]
 python -m benchmarks errors answering          # every wrong case: question, expected, answer, scores, page boxes
 ```
