@@ -27,6 +27,7 @@ from config import Settings
 from errors import PdfError
 from i18n import Language
 from web_guard import NETWORK_ERRORS, AddressRefusedError, guarded_client
+from web_styles import HIDING, with_styles
 
 PAGE_SECONDS = 8.0
 MAX_HTML_BYTES = 3_000_000
@@ -43,13 +44,6 @@ PARALLEL = 5
 _USER_AGENT = "Mozilla/5.0 (compatible; CRAG/1.0; PDF knowledge base)"
 _META_CHARSET = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?\s*([\w-]{2,20})", re.IGNORECASE)
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
-_HIDDEN_STYLE = re.compile(
-    r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?!\.?\d)|opacity\s*:\s*0(?!\.?\d)"
-    r"|(?:left|top|text-indent)\s*:\s*-\d{3,}|(?<![\w-])color\s*:\s*transparent"
-    r"|(?<![\w-])height\s*:\s*0(?!\.?\d).*overflow\s*:\s*hidden|overflow\s*:\s*hidden.*(?<![\w-])height\s*:\s*0(?!\.?\d)"
-    r"|clip\s*:\s*rect\(\s*0|clip-path\s*:\s*inset\(\s*(?:50|100)%",
-    re.IGNORECASE,
-)
 
 logger = logging.getLogger(__name__)
 
@@ -250,7 +244,7 @@ def html_text(html: str) -> tuple[str, tuple[Section, ...]]:
     """Return the title and the visible main text of an HTML page; no section when there is none."""
     from trafilatura import bare_extraction, load_html
 
-    tree = load_html(_cut(html))
+    tree = load_html(with_styles(_cut(html)))
     if tree is None:
         return "", ()
     _drop_hidden(tree)
@@ -269,7 +263,7 @@ def _cut(html: str) -> str:
 
 def _drop_hidden(tree: Any) -> None:
     """Remove what a browser would not show."""
-    styled = [element for element in tree.xpath("//*[@style]") if _HIDDEN_STYLE.search(element.get("style"))]
+    styled = [element for element in tree.xpath("//*[@style]") if HIDING.search(element.get("style"))]
     for element in [*tree.xpath("//*[@hidden or @aria-hidden='true'] | //template | //noscript"), *styled]:
         if element.getparent() is not None:
             element.drop_tree()

@@ -14,6 +14,7 @@ import pytest
 
 import web_fetch
 import web_pdf
+import web_styles
 from config import ROOT, Settings, load_settings
 from errors import PdfEmptyError
 from pdf_loader import ParsedPdf
@@ -374,6 +375,49 @@ HIDDEN = [
     "<!-- {} -->",
     "<script>{}</script>",
 ]
+
+
+SHEETS = [
+    ".x1 { display: none }",
+    "p.x1{visibility:hidden}",
+    "#x2 { opacity: 0; }",
+    "@media screen { .x1 { font-size: 0 } }",
+    "/* a note */ .shown, .x1 { position: absolute; left: -9999px }",
+    ".x1 { display: none } @import url('/more.css'); .broken {{{ } p::after { content: 'x' }",
+]
+SHOWN = [
+    ".x1 { display: none } p.x1 { display: block }",
+    "@media print { .x1 { display: none } }",
+    ".other { display: none }",
+    ".x1 { display: none } #x2 { display: block }",
+]
+
+
+def styled(web: Site, settings: Settings, *, sheet: str) -> str:
+    words = "The lift of the tower was built in nineteen hundred and six by a firm of this town."
+    body = f'A visible sentence that any reader of the page can see.</p><style>{sheet}</style><p class="x1" id="x2">{words}</p><p>'
+    (page,) = fetch(settings, web.article("/a", body))
+    assert "visible sentence" in text_of(page)
+    assert [item.path for item in web.received] == ["/a"]
+    return text_of(page)
+
+
+@pytest.mark.parametrize("sheet", SHEETS)
+def test_text_hidden_by_a_style_sheet_is_dropped(web: Site, settings: Settings, sheet: str) -> None:
+    assert "lift of the tower" not in styled(web, settings, sheet=sheet)
+
+
+@pytest.mark.parametrize("sheet", SHOWN)
+def test_text_shown_by_a_style_sheet_stays(web: Site, settings: Settings, sheet: str) -> None:
+    assert "lift of the tower" in styled(web, settings, sheet=sheet)
+
+
+def test_selectors_that_take_long_are_left_out() -> None:
+    rules = "".join(f"p:has(~ .x{n}) {{ display: none }} .a ~ p ~ .x{n} {{ display: none }}" for n in range(3000))
+    html = f"<html><style>{rules}.x1 {{ display: none }}</style><body>{'<p>text</p>' * 20_000}</body></html>"
+    start = time.process_time()
+    web_styles.with_styles(html)
+    assert time.process_time() - start < 5
 
 
 @pytest.mark.parametrize("element", HIDDEN)
