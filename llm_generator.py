@@ -178,7 +178,10 @@ def pack(question: str, *, strips: Sequence[Strip], context: int, language: Lang
 
 def answer_message(question: str, *, strips: Sequence[Strip], language: Language) -> str:
     """Return the user message: numbered, fenced sources, then the question."""
-    sources = [fence("source", text=strip.text, n=n, title=_title(strip)) for n, strip in enumerate(strips, start=1)]
+    sources = [
+        fence("source", text=strip.text, n=n, origin=strip.document.origin, title=_title(strip))
+        for n, strip in enumerate(strips, start=1)
+    ]
     ending = "请根据以上来源用中文回答：" if language == "zh" else "Answer from the sources above, in English:"
     return "\n\n".join((*sources, ending, fence("question", text=question)))
 

@@ -10,7 +10,7 @@ import pytest
 
 from generator import ExtractiveGenerator
 from i18n import Language
-from llm_generator import LlmGenerator, build_generator, pack
+from llm_generator import LlmGenerator, answer_message, build_generator, pack
 from schema import Document, Draft, Grade, Knowledge, Origin, Strip, Thresholds, Usage
 from stages import Generator
 from tests.integration.helpers_providers import FakeProvider, Scripted, prompt_of, requests_allowed, serve, settings_for
@@ -77,8 +77,8 @@ def test_sources_are_numbered_fenced_and_named() -> None:
     with serve(Scripted(text="The bridge opened in 1932 [1].")) as provider:
         list(generator_for(provider).stream("When <question>?", knowledge=knowledge, language="en"))
     system, user = (message["content"] for message in provider.chats()[0].body["messages"])
-    assert '<source n="1" title="bridge.pdf">\nThe bridge opened in 1932.\n</source>' in user
-    assert '<source n="2" title="a b c">' in user
+    assert '<source n="1" origin="kb" title="bridge.pdf">\nThe bridge opened in 1932.\n</source>' in user
+    assert '<source n="2" origin="kb" title="a b c">' in user
     assert user.count("<source ") == user.count("</source>") == 2
     assert user.count("<question>") == 1
     assert "data" in system
@@ -163,6 +163,14 @@ def test_the_prompt_fits_the_context_by_dropping_the_lowest_strips() -> None:
     assert 'n="3"' not in packed.prompt.message
     assert pack("When?", strips=strips, context=100_000, language="en").warnings == ()
     assert len(pack("When?" * 2000, strips=strips, context=1400, language="en").sources) == 1
+
+
+def test_the_prompt_says_which_sources_are_from_the_web() -> None:
+    page = Document(text=TEXTS[0], origin=Origin.WEB, rank=1, url="https://bridge.example/", title="Bridges")
+    found = Strip(text=page.text, document=page, start=0, end=len(page.text), grade=Grade(0.4), kept=True)
+    message = answer_message("When?", strips=[strip(TEXTS[1]), found], language="en")
+    assert '<source n="1" origin="kb" title="bridge.pdf">' in message
+    assert '<source n="2" origin="web" title="Bridges">' in message
 
 
 def test_a_nearly_full_prompt_is_warned_about() -> None:
