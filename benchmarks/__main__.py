@@ -1,23 +1,24 @@
 """Run benchmarks: `python -m benchmarks all|NAME [--limit N] [--seed S] [--out DIR]`.
 
-all runs everything but `scale` and `bounds` at the sizes below, one after the other, stores the results in
-benchmarks/results, draws the plots, writes docs/benchmarks.md and the README's quoted figures anew.
+all runs everything but `scale` and `bounds` at the sizes below, one after the other, stores the results and what
+each took in benchmarks/results, draws the plots, writes docs/benchmarks.md and the README's quoted figures anew.
 
 errors NAME shows the wrong cases of the last run; plots, report and quotes redo only that part from stored results.
 """
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import subprocess
 import sys
 import time
 
-from benchmarks.common import RESULTS_DIR
+from benchmarks.common import RESULTS_DIR, Options, environment, finish, table
 from config import ROOT
 
 SIZES: dict[str, tuple[str, ...]] = {
-    "answering": ("--sample", "16"),
+    "answering": (),
     "rgb": ("--limit", "30"),
     "ablations": (),
     "rivals": (),
@@ -46,19 +47,32 @@ def main() -> None:
 def run_all(arguments: list[str]) -> int:
     """Run each benchmark in a process of its own; return how many failed. `--only A,B` runs these alone."""
     only = arguments[arguments.index("--only") + 1].split(",") if "--only" in arguments else list(SIZES)
+    ran = environment(seed=0)
     failed = []
+    seconds: dict[str, float] = {}
     for name in only:
         started = time.perf_counter()
         command = (sys.executable, "-m", "benchmarks", name, *SIZES[name], "--out", str(RESULTS_DIR))
         code = subprocess.run(command, cwd=ROOT, check=False).returncode
-        print(f"[{name}: {time.perf_counter() - started:.0f} s, exit {code}]\n", flush=True)
+        seconds[name] = time.perf_counter() - started
+        print(f"[{name}: {seconds[name]:.0f} s, exit {code}]\n", flush=True)
         failed += [name] * bool(code)
+    if only == list(SIZES) and not failed:
+        _store_times(seconds, ran=ran)
     for name in ("plots", "report", "quotes"):
         code = subprocess.run((sys.executable, "-m", "benchmarks", name), cwd=ROOT, check=False).returncode
         failed += [name] * bool(code)
     if failed:
         print(f"failed: {', '.join(failed)}")
     return len(failed)
+
+
+def _store_times(seconds: dict[str, float], *, ran: dict[str, object]) -> None:
+    total = sum(seconds.values())
+    rows = [{"benchmark": name, "seconds": round(each)} for name, each in (*seconds.items(), ("together", total))]
+    found = {f"{name}.seconds": each for name, each in seconds.items()} | {"together.minutes": total / 60}
+    options = Options(limit=0, seed=0, out=RESULTS_DIR, rest=argparse.Namespace())
+    finish("all", result={"environment": ran, "figures": found}, options=options, text=table(rows))
 
 
 if __name__ == "__main__":

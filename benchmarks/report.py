@@ -61,6 +61,10 @@ an error instead of giving an answer.
     "parsing": "PDF parsing\n",
     "llm_cost": "Language models: calls and time\n",
     "scale": "Scale\n",
+    "all": """A whole run
+
+What each took when `python -m benchmarks all` ran them one after the other.
+""",
 }
 """Heading and introduction of each section, in order."""
 PLOTS = """

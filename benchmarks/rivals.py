@@ -48,6 +48,8 @@ Row = dict[str, Any]
 WELL, FILTERED, OFFLINE, WORDY = "all well", "one passage refused", "web down", "wordy model"
 SCENARIOS = (WELL, FILTERED, OFFLINE, WORDY)
 SEARCH_DELAY = 0.2
+MANY, FEW = {True: 8, False: 2}, {True: 4, False: 1}
+"""Answerable and unanswerable questions of a language: where all is well, and where something goes wrong."""
 LANGUAGES = ("en", "zh")
 
 
@@ -77,20 +79,22 @@ def main() -> None:
     parser.add_argument("--delay", type=float, default=0.2, help="seconds the model takes for a call")
     options = read_options(__doc__, parser=parser)
     path = data_dir() / "pdf" / "pdf_qa.jsonl"
-    questions = chosen(list(read_jsonl(path)), options=options)
+    handwritten = list(read_jsonl(path))
+    questions, fewer = (chosen(handwritten, counts=counts, options=options) for counts in (MANY, FEW))
     settings = pdf_settings(options.rest.store)
     rows: list[Row] = []
     with open_knowledge_base(settings) as knowledge_base, web() as address:
         built(knowledge_base)
         for scenario in SCENARIOS:
-            oracle = Oracle(questions, delay=options.rest.delay, wordy=scenario == WORDY)
+            oracle = Oracle([*questions, *fewer], delay=options.rest.delay, wordy=scenario == WORDY)
             with serve(oracle.reply) as provider:
                 search = f"http://127.0.0.1:{closed_port()}" if scenario == OFFLINE else address
+                asked = questions if scenario == WELL else fewer
                 systems = build_flows(settings, knowledge_base=knowledge_base, model=provider.url, search=search)
                 if scenario == FILTERED:
-                    oracle.filter(questions, knowledge_base=knowledge_base)
+                    oracle.filter(asked, knowledge_base=knowledge_base)
                 for name, flow in systems.items():
-                    rows += [ask(flow, row=q, system=name, scenario=scenario, provider=provider) for q in questions]
+                    rows += [ask(flow, row=q, system=name, scenario=scenario, provider=provider) for q in asked]
     summary = summarise(rows)
     costs = [row for row in summary if row["scenario"] == WELL]
     result = {
@@ -102,17 +106,17 @@ def main() -> None:
     }
     text = (
         f"{len(questions)} questions, {options.rest.delay} s a model call, {SEARCH_DELAY} s a web search.\n\n"
-        f"{table(costs)}\n\nWhen something goes wrong:\n\n"
+        f"{table(costs)}\n\nWhen something goes wrong ({len(fewer)} questions):\n\n"
         f"{table([_trouble(row) for row in summary if row['scenario'] != WELL and row['lang'] == 'all'])}"
     )
     finish("rivals", result=result, options=options, text=text)
 
 
-def chosen(rows: Sequence[Row], *, options: Options) -> list[Row]:
-    """Handwritten questions: of each language four answerable and one unanswerable."""
+def chosen(rows: Sequence[Row], *, counts: Mapping[bool, int], options: Options) -> list[Row]:
+    """Handwritten questions: of each language so many answerable (True) and unanswerable (False) ones."""
     found = []
     for language in LANGUAGES:
-        for answerable, count in ((True, 4), (False, 1)):
+        for answerable, count in counts.items():
             here = [
                 row
                 for row in rows
