@@ -8,7 +8,7 @@ from conversation_export import labelled_lines, to_json, to_markdown
 from conversations import Conversation
 from views.markup import plain_markdown
 from views.resources import conversations
-from views.session import language, open_conversation, owner, use_conversation, words
+from views.session import emphasis, language, open_conversation, owner, use_conversation, words
 
 SHOWN = 15
 
@@ -90,10 +90,24 @@ def _draw_menu(conversation: Conversation) -> None:
             key=f"json_{conversation.id}",
             on_click="ignore",
         )
+        _draw_delete(conversation)
+
+
+def _draw_delete(conversation: Conversation) -> None:
+    st.button(
+        words("delete_conversation"),
+        icon=":material/delete:",
+        key=f"delete_{conversation.id}",
+        on_click=_ask_to_delete,
+        args=(conversation.id,),
+    )
+    if st.session_state.get("delete_asked") == conversation.id:
+        st.markdown(words("delete_conversation_sure"))
         st.button(
-            words("delete_conversation"),
-            icon=":material/delete:",
-            key=f"delete_{conversation.id}",
+            words("delete_yes"),
+            icon=":material/delete_forever:",
+            key="delete_conversation_yes",
+            type=emphasis(),
             on_click=_delete,
             args=(conversation.id,),
         )
@@ -118,6 +132,10 @@ def draw_labelled() -> None:
 def _rename(conversation_id: str) -> None:
     title = st.session_state[f"rename_{conversation_id}"]
     conversations().rename(conversation_id, title=title, owner=owner())
+
+
+def _ask_to_delete(conversation_id: str) -> None:
+    st.session_state.delete_asked = conversation_id
 
 
 def _delete(conversation_id: str) -> None:

@@ -167,6 +167,8 @@ def test_conversations_are_listed_renamed_and_deleted(library: Path, open_page: 
     page = shown(page.button(key=f"open_{conversation}").click().run())
     assert keys(page, "retry_")
     page = shown(page.button(key=f"delete_{conversation}").click().run())
+    assert f"open_{conversation}" in keys(page, "open_")
+    page = shown(page.button(key="delete_conversation_yes").click().run())
     assert f"open_{conversation}" not in keys(page, "open_")
     assert "conversation" not in page.query_params
 
