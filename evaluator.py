@@ -20,7 +20,7 @@ from language import detect_language
 from reader import Reader, Reading
 from schema import Grade, Span, Thresholds
 from table_cells import named_cell
-from wording import simplified, terms
+from wording import simplified, terms, without_latex
 
 if TYPE_CHECKING:
     from config import Settings
@@ -177,9 +177,10 @@ class ReaderEvaluator:
 
 
 def _as_trained(text: str) -> str:
-    """The text in simplified characters, which the model was trained on; as it is where its places would move."""
-    converted = simplified(text)
-    return converted if len(converted) == len(text) else text
+    """The text in simplified characters and without LaTeX, as the model was trained; every place stays its own."""
+    plain = without_latex(text)
+    converted = simplified(plain)
+    return converted if len(converted) == len(plain) else plain
 
 
 @dataclass(frozen=True, slots=True)
