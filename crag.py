@@ -11,6 +11,7 @@ events. `build_crag` chooses them.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -54,6 +55,9 @@ from together import together
 if TYPE_CHECKING:
     from config import Settings
     from knowledge_base import KnowledgeBase
+
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +116,12 @@ class Crag:
         yield Searched(run.report, seconds=run.lap("search"))
 
         refine = partial(self.refiner.refine, thresholds=limits)
+        missing = run.verdict.missing
         internal = partial(refine, parts, documents=_internal(run))
-        external = partial(refine, run.verdict.missing, documents=found)
-        strips = tuple(strip for known in together([internal, external]) for strip in known.strips)
-        run.knowledge = Knowledge(strips, compound=len(parts) > 1)
+        external = partial(refine, missing, documents=found)
+        inside, outside = together([internal, external])
+        numbered = (replace(strip, part=parts.index(missing[strip.part])) for strip in outside.strips)
+        run.knowledge = Knowledge((*inside.strips, *numbered), compound=len(parts) > 1)
         yield Prepared(run.knowledge, seconds=run.lap("refine"))
 
         if run.knowledge.kept:
@@ -200,7 +206,11 @@ class Crag:
             warnings=(*_cautions(run), *(draft.warnings if draft else ())),
         )
         answer = self.refusal.apply(answer) if refused else answer
-        self.record(answer)
+        try:
+            self.record(answer)
+        except OSError as error:
+            logger.warning("the answer's trace could not be written: %s", error)
+            return replace(answer, warnings=(*answer.warnings, "warning.not_traced"))
         return answer
 
 

@@ -12,7 +12,10 @@ from schema import Origin, Strip
 SURE_MARGIN = 1.0
 """Span margin (logits over 'no answer') above which a span counts as the answer that a strip gives."""
 _ARTICLE = re.compile(r"^(?:the|an?)\s+")
-_DIGITS = str.maketrans("〇零一二三四五六七八九", "00123456789")
+_FOLDED = str.maketrans("〇零一二三四五六七八九\u2212|", "00123456789- ")
+_THOUSANDS = re.compile(r"(?<=\d)[,'\u2019](?=\d{3}(?!\d))")
+_GAP = re.compile(r"(?<=\d)(?:[^\w.]|\.(?!\d))[\W_]*(?=\d)")
+_MARK = re.compile(r"(?P<kept>(?<=\d)\.(?=\d)|(?<![\w)])-(?=\d)|\|)|[\W_]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +53,18 @@ def _best(strips: Sequence[Strip], *, origin: Origin) -> Strip | None:
 
 
 def _holds(text: str, *, answer: str) -> bool:
-    """Tell whether a text states the answer; 5 is not stated by 15."""
+    """Tell whether a text states the answer; 5 is stated neither by 15 nor by 50, 0.5 or −5."""
     wanted = re.escape(_plain(answer))
-    return re.search(rf"(?<!\d){wanted}" if wanted[:1].isdigit() else wanted, _plain(text)) is not None
+    before = r"(?<![\d.\-])" if wanted[:1].isdigit() else ""
+    after = r"(?![.\-]?\d)" if wanted[-1:].isdigit() else ""
+    return re.search(before + wanted + after, _plain(text)) is not None
 
 
 def _plain(text: str) -> str:
-    """Letters and digits only, so that spellings of one answer are equal."""
-    folded = _ARTICLE.sub("", unicodedata.normalize("NFKC", text).casefold()).translate(_DIGITS)
-    return re.sub(r"[\W_]+", "", folded)
+    """Letters, digits and what makes numbers differ, so that spellings of one answer are equal.
+
+    Commas inside a number go; decimal points and minus signs stay; "|" stands between two numbers.
+    """
+    folded = _ARTICLE.sub("", unicodedata.normalize("NFKC", text).casefold()).translate(_FOLDED)
+    apart = _GAP.sub("|", _THOUSANDS.sub("", folded))
+    return _MARK.sub(lambda mark: mark["kept"] or "", apart)

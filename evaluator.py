@@ -280,8 +280,8 @@ def _places(strips: Sequence[str], *, text: str) -> list[tuple[int, int]] | None
     for strip in strips:
         found = text.find(strip, start)
         body = strip
-        if found < 0 and "\n" in strip:
-            body = strip.rsplit("\n", 1)[1] if strip.count("|") > 1 else strip
+        while found < 0 and "\n" in body:
+            body = body.split("\n", 1)[1]
             found = text.find(body, start)
         if found < 0:
             return None

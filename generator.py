@@ -16,7 +16,10 @@ ORIGINS_DIFFER = "warning.origins_differ"
 
 @dataclass(frozen=True, slots=True)
 class ExtractiveGenerator:
-    """Answers with quotations: at most `quotes` strips of each origin, none more than `reach` below the best one."""
+    """Answers with quotations: at most `quotes` strips of each origin, none more than `reach` below the best one.
+
+    The parts of a compound question share the quotations, each measured by its own best one.
+    """
 
     quotes: int = 4
     reach: float = 0.8
@@ -33,11 +36,18 @@ class ExtractiveGenerator:
         yield Draft(text="".join(pieces), citations=citations)
 
     def _choose(self, kept: Sequence[Strip], *, origin: Origin) -> list[Strip]:
-        """Best first."""
-        ranked = sorted(
-            (strip for strip in kept if strip.document.origin is origin), key=lambda strip: -strip.grade.score
-        )
-        return [strip for strip in ranked if strip.grade.score >= ranked[0].grade.score - self.reach][: self.quotes]
+        """Part by part, best first."""
+        parts: dict[int, list[Strip]] = {}
+        for strip in sorted(kept, key=lambda strip: (strip.part, -strip.grade.score)):
+            if strip.document.origin is origin:
+                parts.setdefault(strip.part, []).append(strip)
+        share = max(1, self.quotes // max(1, len(parts)))
+        return [
+            strip
+            for ranked in parts.values()
+            for strip in ranked[:share]
+            if strip.grade.score >= ranked[0].grade.score - self.reach
+        ]
 
 
 def cite(strip: Strip, *, n: int, matched: bool = False) -> Citation:
@@ -74,18 +84,19 @@ def _write(
 
 
 def _short_answers(chosen: Sequence[Strip], *, language: Language, compound: bool) -> Iterator[str]:
-    """The answer of the best strip; those of both origins, labelled, when they differ."""
+    """The answer of the best strip of each part; those of both origins, labelled, when they differ."""
     rivals = None if compound else find_disagreement(chosen)
     if rivals is not None:
         yield _sides(rivals, numbers=[chosen.index(rivals.kb) + 1, chosen.index(rivals.web) + 1], language=language)
         return
-    for origin in Origin:
-        own = [strip for strip in chosen if strip.document.origin is origin]
-        short = _short_answer(own) if own else ""
-        if short:
-            label = "answer.short_web" if origin is Origin.WEB else "answer.short"
-            yield translate(label, language=language, answer=short) + f" [{chosen.index(own[0]) + 1}]\n\n"
-            return
+    for part in sorted({strip.part for strip in chosen}):
+        for origin in Origin:
+            own = [strip for strip in chosen if strip.document.origin is origin and strip.part == part]
+            short = _short_answer(own) if own else ""
+            if short:
+                label = "answer.short_web" if origin is Origin.WEB else "answer.short"
+                yield translate(label, language=language, answer=short) + f" [{chosen.index(own[0]) + 1}]\n\n"
+                break
 
 
 def _short_answer(chosen: Sequence[Strip]) -> str:

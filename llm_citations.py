@@ -1,7 +1,8 @@
 """From a model's text to an answer with checked citations.
 
 Only numbers of sources that were given become citations. Every sentence is compared with the sources: one that names
-none gets the source that supports it, labelled as matched; one that none supports is marked.
+none, or only sources that do not support it, gets the one that does, labelled as matched; one that none supports is
+marked.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ _RANGE = re.compile(r"(\d+)\s*[-–~]\s*(\d+)")
 _IMAGE = re.compile(r"!\[[^\]]*\]\([^)]*\)")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _MARK = re.compile(r"\[(\d+)\]")
+_MARKED = re.compile(r"[ \t]*\[\d+\]")
 _STOP_WORDS = frozenset(
     "the a an of in on at to for and or is are was were be been do does did that this it its by with from as has have"
     " had his her their there which who whom according source sources".split()
@@ -57,6 +59,11 @@ class CitedText:
     text: str
     numbers: tuple[int, ...]
     dropped: int
+
+
+def names_a_source(text: str) -> bool:
+    """Tell whether a text has a citation in any of the forms that models write."""
+    return _GROUP.search(text) is not None
 
 
 def normalise_citations(text: str, *, count: int) -> CitedText:
@@ -103,21 +110,25 @@ def make_draft(
     for start, end in _sentences(cited.text):
         sentence = cited.text[start:end]
         named = [int(number) for number in _MARK.findall(sentence)]
-        pieces.append(cited.text[place:start] + sentence)
+        pieces.append(cited.text[place:start])
         place = end
         if not _is_claim(sentence):
             supported += bool(named)
+            pieces.append(sentence)
             continue
         support = find_support(sentence, sources=sources, named=named, question=question, matcher=matcher)
         if support is None:
             unsupported += 1
-            pieces.append(" " + translate("models.unsupported_mark", language=language))
+            pieces += [sentence, " " + translate("models.unsupported_mark", language=language)]
             continue
         supported += 1
-        if not named and not cited.numbers:
+        if support in named:
+            pieces.append(sentence)
+        else:
             matched[support] = None
-            pieces.append(f"[{support}]" if language == "zh" else f" [{support}]")
+            pieces += [_MARKED.sub("", sentence).rstrip(), f"[{support}]" if language == "zh" else f" [{support}]"]
     pieces.append(cited.text[place:])
+    written = "".join(pieces).strip()
     if not supported:
         return None
     warnings = {
@@ -125,9 +136,9 @@ def make_draft(
         CITATIONS_MATCHED: matched,
         SENTENCE_UNSUPPORTED: unsupported,
     }
-    numbers = sorted({*cited.numbers, *matched})
+    numbers = sorted({int(number) for number in _MARK.findall(written)})
     return Draft(
-        text="".join(pieces).strip(),
+        text=written,
         citations=tuple(cite(sources[n - 1], n=n, matched=n in matched) for n in numbers),
         warnings=tuple(key for key, met in warnings.items() if met),
         unknown_citations=cited.dropped,
@@ -172,8 +183,8 @@ def find_support(
     if not hinted:
         return None
     grades = matcher.grade(plain, passages=[sources[n - 1].text for n in hinted])
-    best = max(zip(hinted, grades, strict=True), key=lambda pair: pair[1].score)
-    return best[0] if best[1].score >= 0 else None
+    found = {n: grade.score for n, grade in zip(hinted, grades, strict=True) if grade.score >= 0}
+    return max(found, key=lambda n: (n in named, found[n]), default=None)
 
 
 def _whole(strip: Strip) -> str:

@@ -13,7 +13,7 @@ from endpoints import Role
 from errors import ProviderError
 from generator import ExtractiveGenerator
 from i18n import Language
-from llm_citations import Matcher, make_draft
+from llm_citations import Matcher, make_draft, names_a_source
 from llm_evaluator import CascadeEvaluator, LlmEvaluator
 from llm_prompts import estimate_tokens, fence, read_prompt
 from schema import Draft, Knowledge, Strip, Usage
@@ -86,6 +86,8 @@ class LlmGenerator:
             problem = ANSWER_CUT if written else ANSWER_FAILED
         yield from held.finish()
         text = reply.text or _complete_sentences(written) if problem else reply.text
+        if NO_ANSWER in text and names_a_source(text):
+            text = text.replace(NO_ANSWER, "").strip()
         if NO_ANSWER in text:
             yield Draft(text=NO_ANSWER, declined=True, usage=reply.usage, warnings=warnings)
             return

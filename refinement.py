@@ -59,14 +59,15 @@ class StripRefiner:
         if not any(texts):
             return Knowledge()
         grade = partial(self.evaluator.grade_strips, groups=texts)
-        for part, rows in zip(parts, together([partial(grade, part) for part in parts]), strict=True):
+        for number, rows in enumerate(together([partial(grade, part) for part in parts])):
             places = [(row, column) for row, grades in enumerate(rows) for column in range(len(grades))]
             useful = [(r, c) for r, c in places if rows[r][c].score >= thresholds.strip or rows[r][c].failed]
             kept.update(self._best(useful, rows=rows, texts=texts))
             for r, c in places:
-                new, old = rows[r][c], graded[r][c].grade
-                best = new if part == parts[0] or new.score > old.score else old
-                graded[r][c] = replace(graded[r][c], grade=replace(best, usage=new.usage + old.usage))
+                new, old = rows[r][c], graded[r][c]
+                best, part = (old.grade, old.part) if number and new.score <= old.grade.score else (new, number)
+                usage = new.usage + old.grade.usage
+                graded[r][c] = replace(old, grade=replace(best, usage=usage), part=part)
         return Knowledge(
             strips=tuple(
                 replace(strip, kept=(r, c) in kept) for r, group in enumerate(graded) for c, strip in enumerate(group)

@@ -53,12 +53,6 @@ def refusal_reason(answer: Answer) -> str:
 
 
 def web_state(answer: Answer) -> str:
-    """Return what a refusal says of the web: off, ask, failed, nothing, or unanswered (pages, but no answer)."""
+    """Return what a refusal says of the web: off, ask, unused, failed, nothing, or unanswered (pages, no answer)."""
     outcome = answer.search.outcome
-    match outcome:
-        case SearchOutcome.FOUND:
-            return "unanswered"
-        case SearchOutcome.UNUSED:
-            return "nothing"
-        case _:
-            return outcome.value
+    return "unanswered" if outcome is SearchOutcome.FOUND else outcome.value

@@ -45,23 +45,32 @@ class WebResult:
 def order_results(
     results: Iterable[WebResult], *, authorities: Sequence[str] = (), blocked: Sequence[str] = ()
 ) -> list[WebResult]:
-    """Return the results without blocked domains and repeats: the user's authorities, then public ones, then others.
+    """Return the results without blocked domains, repeats and what is no address: the user's authorities, then public ones, then others.
 
     Within a group the provider's order stays. Two addresses are one when they differ only in scheme, `www.`,
     a closing slash, the fragment or tracking parameters.
     """
     kept: dict[str, WebResult] = {}
     for result in results:
-        if not in_domains(urlsplit(result.url).hostname or "", domains=blocked):
+        host = _host(result.url)
+        if host is not None and not in_domains(host, domains=blocked):
             kept.setdefault(plain_address(result.url), result)
 
     def group(result: WebResult) -> int:
-        host = urlsplit(result.url).hostname or ""
+        host = _host(result.url) or ""
         if in_domains(host, domains=authorities):
             return 0
         return 1 if in_domains(host, domains=AUTHORITIES) else 2
 
     return sorted(kept.values(), key=group)
+
+
+def _host(url: str) -> str | None:
+    """The host of an address, empty where it has none; None where it is no address."""
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return None
 
 
 def plain_address(url: str) -> str:

@@ -147,6 +147,7 @@ class Strip:
     """A small piece of a document (paper, section 4.4): text, grade, provenance, and whether it was kept.
 
     `start..end` are characters of the document's text; `text` of a table strip repeats the header row in front.
+    `part` is the number of the question's part, from 0, that the grade is the best for.
     """
 
     text: str
@@ -155,6 +156,7 @@ class Strip:
     end: int
     grade: Grade = Grade(0.0)
     kept: bool = False
+    part: int = 0
 
     @property
     def regions(self) -> tuple[Region, ...]:

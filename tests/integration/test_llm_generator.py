@@ -105,6 +105,13 @@ def test_a_model_that_finds_nothing_declines_and_shows_nothing(pieces: list[str]
     assert draft.citations == ()
 
 
+def test_a_part_that_is_answered_is_kept_where_the_model_declines_the_rest() -> None:
+    with serve(Scripted(text="The bridge opened in 1932 [1]. NO_ANSWER")) as provider:
+        _, draft = answer(provider)
+    assert not draft.declined
+    assert draft.text == "The bridge opened in 1932 [1]."
+
+
 def test_an_answer_that_begins_like_a_refusal_is_shown() -> None:
     text = "NO one knows the cost. The bridge opened in 1932 [1]."
     with serve(Scripted(pieces=[text[:3], text[3:]])) as provider:

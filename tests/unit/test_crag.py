@@ -277,6 +277,18 @@ def test_only_words_that_the_person_typed_are_searched_for(history: list[Turn], 
 def test_search_that_was_not_needed_is_unused() -> None:
     answer = pipeline("zebra=0.9 here", mode=SearchMode.AUTO).answer("what is zebra?")
     assert answer.search.outcome is SearchOutcome.UNUSED
+    refused = Refusal().apply(answer)
+    assert "found nothing" not in refused.text
+    assert "was not searched" in refused.text
+
+
+def test_an_answer_that_cannot_be_traced_is_given_and_says_so() -> None:
+    def full(answer: Answer) -> None:
+        raise OSError(28, "No space left on device")
+
+    answer = pipeline("zebra=0.9 here", record=full).answer("what is zebra?")
+    assert not answer.refused
+    assert answer.warnings == ("warning.not_traced",)
 
 
 def test_a_refusal_shows_what_a_search_would_ask_for() -> None:
@@ -340,6 +352,13 @@ def test_half_a_compound_question_is_ambiguous_and_only_the_rest_is_searched() -
     assert answer.verdict.missing == ("what is lion?",)
     assert searcher.asked == ["what is lion?"]
     assert answer.warnings == ("warning.missing_part",)
+
+
+def test_what_the_web_adds_to_a_compound_question_answers_its_own_part() -> None:
+    crag = pipeline("zebra=0.9 here", searcher=Searcher("lion=0.8 there"), mode=SearchMode.AUTO)
+    answer = crag.answer("what is zebra? & what is lion?")
+    assert [(strip.document.origin, strip.part) for strip in answer.knowledge.kept] == [(Origin.KB, 0), (Origin.WEB, 1)]
+    assert [citation.origin for citation in answer.citations] == [Origin.KB, Origin.WEB]
 
 
 def test_a_failed_grade_never_fails_the_question() -> None:

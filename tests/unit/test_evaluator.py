@@ -10,7 +10,7 @@ import evaluator
 from config import load_settings
 from embeddings import Vectors
 from errors import ModelError
-from evaluator import ReaderEvaluator, build_evaluator, squashed
+from evaluator import ReaderEvaluator, _places, build_evaluator, squashed
 from reader import Reading, Window
 from similarity import SimilarityEvaluator
 
@@ -99,6 +99,15 @@ def test_a_table_strip_is_found_without_its_repeated_header(reader: FakeReader, 
     (row,) = graded.grade_strips("Where?", groups=[strips])
     assert row[0].score > row[1].score
     assert reader.read_texts.count(table) == 1
+
+
+def test_a_table_strip_of_several_rows_is_found_with_all_of_them() -> None:
+    header, rows = "| a | b |\n| --- | --- |\n", ["| 1 | gold |", "| 2 | dust |", "| 3 | coal |", "| 4 | tin |"]
+    table = header + "\n".join(rows)
+    strips = [header + "\n".join(rows[:2]), header + "\n".join(rows[2:])]
+    places = _places(strips, text=table)
+    assert places is not None
+    assert [table[start:end] for start, end in places] == [strips[0], "\n".join(rows[2:])]
 
 
 def test_only_the_best_strips_are_read_alone(reader: FakeReader, graded: ReaderEvaluator) -> None:

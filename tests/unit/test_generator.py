@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from generator import ExtractiveGenerator
 from schema import Document, Draft, Grade, Knowledge, Origin, Span, Strip
 
@@ -20,6 +22,18 @@ def write(*strips: Strip, language: str = "en") -> Draft:
     assert isinstance(draft, Draft)
     assert "".join(str(piece) for piece in pieces) == draft.text
     return draft
+
+
+def test_each_part_of_a_compound_question_is_quoted_and_answered() -> None:
+    dates = [strip(f"Built in 18{n}0.", score=0.95, answer=f"18{n}0") for n in range(1)]
+    dates += [strip(f"In 18{n}0 it was painted.", score=0.8) for n in range(1, 5)]
+    architect = replace(strip("It was designed by Ann Lee.", score=0.0, answer="Ann Lee"), part=1)
+    *_, draft = ExtractiveGenerator().stream(
+        "q", knowledge=Knowledge((architect, *dates), compound=True), language="en"
+    )
+    assert isinstance(draft, Draft)
+    assert draft.text.startswith("1800 [1]\n\nAnn Lee [3]\n\n")
+    assert [citation.quote for citation in draft.citations] == [dates[0].text, dates[1].text, architect.text]
 
 
 def test_the_short_answer_comes_first_and_is_marked_in_its_quotation() -> None:

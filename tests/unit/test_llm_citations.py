@@ -93,6 +93,20 @@ def test_without_citations_each_sentence_is_matched() -> None:
     assert made.warnings == ("models.citations_matched",)
 
 
+def test_a_source_that_does_not_say_it_gives_way_to_the_one_that_does() -> None:
+    made = draft("The bridge opened in 1932 [2]. Its architect was John Bradfield [2].")
+    assert made is not None
+    assert made.text == "The bridge opened in 1932. [1] Its architect was John Bradfield [2]."
+    assert [(citation.n, citation.matched) for citation in made.citations] == [(1, True), (2, False)]
+    assert made.warnings == ("models.citations_matched",)
+
+
+def test_a_sentence_without_a_number_is_matched_beside_one_that_has_it() -> None:
+    made = draft("The bridge opened in 1932. Its architect was John Bradfield [2].")
+    assert made is not None
+    assert made.text == "The bridge opened in 1932. [1] Its architect was John Bradfield [2]."
+
+
 def test_chinese_sentences_are_matched_too() -> None:
     made = draft("大桥1932年通车。全长1149米。", language="zh")
     assert made is not None

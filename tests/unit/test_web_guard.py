@@ -97,6 +97,11 @@ def test_blocked_domains_are_left_out() -> None:
     assert [item.url for item in kept] == ["https://spam.test.org/"]
 
 
+def test_what_is_no_address_is_left_out() -> None:
+    urls = ["http://[www.example.com]/a", "http://[::1/", "https://exa\u2100mple.com/", "https://a.test/"]
+    assert [item.url for item in order_results(map(result, urls))] == urls[-1:]
+
+
 def test_spellings_of_one_address_are_merged() -> None:
     urls = [
         "https://www.a.test/page/?utm_source=x&id=1#top",
