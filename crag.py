@@ -59,6 +59,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+RAW_DOCUMENTS = 3
+"""Documents retrieved for a follow-up as it was typed, beside those of the completed question."""
+
 
 @dataclass(frozen=True, slots=True)
 class Crag:
@@ -103,7 +106,8 @@ class Crag:
         limits = thresholds or self.thresholds(run.language)
         parts = tuple(self.split(run.question)) or (run.question,)
 
-        documents = self._retrieve(parts, files=files)
+        raw = run.asked if run.asked != run.question else ""
+        documents = self._retrieve(parts, raw=raw, files=files)
         yield Retrieved(tuple(documents), seconds=run.lap("retrieve"))
 
         passages = [document.text for document in documents]
@@ -139,9 +143,11 @@ class Crag:
             yield rewritten
         run.language = detect_language(run.question)
 
-    def _retrieve(self, parts: Sequence[str], *, files: Sequence[str]) -> list[Document]:
-        """The best documents of each part in turn, each document once."""
+    def _retrieve(self, parts: Sequence[str], *, raw: str, files: Sequence[str]) -> list[Document]:
+        """The best documents of each part in turn, each document once; a few of a follow-up as it was typed."""
         found = [self.retriever.retrieve(part, limit=self.limit, files=files) for part in parts]
+        if raw:
+            found.append(self.retriever.retrieve(raw, limit=min(RAW_DOCUMENTS, self.limit), files=files))
         if len(found) == 1:
             return found[0]
         merged: dict[tuple[str, str], Document] = {}

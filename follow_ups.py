@@ -45,6 +45,7 @@ _BARE = re.compile(
 _NAME = re.compile(r"(?<!^)(?<![.?!] )\b[A-Z][\w&'-]*(?: (?:of |the |de )?[A-Z][\w&'-]*)*|\b[A-Z]{2,}\w*\b")
 _QUOTED = re.compile(r"[《“\"「]([^》”\"」]{2,40})[》”\"」]")
 _VALUE = re.compile(r"\d+(?:[.,]\d+)*")
+_YEAR = re.compile(r"(?<![\d.,])(?:1[5-9]|20)\d\d(?![\d,]|\.\d)")
 _WHAT_ABOUT = re.compile(
     r"^\W*(?:and what about|what about|how about|and)\s+(?:in |for |the )?(?P<new>[^?]{1,60})\W*$", re.IGNORECASE
 )
@@ -105,7 +106,8 @@ def _swap(question: str, *, last: str, language: Language) -> str:
     if not found:
         return ""
     new = " " + found["new"].strip()
-    for kind in (_VALUE, _NAME, _QUOTED):
+    bare = bool(re.fullmatch(rf"\s*{_VALUE.pattern}\s*", new))
+    for kind in (_YEAR, *((_VALUE,) if bare else ()), _NAME, _QUOTED):
         ours, theirs = kind.findall(new), {match.group() for match in kind.finditer(last)}
         if len(ours) == 1 and len(theirs) == 1:
             replacement = kind.search(new)

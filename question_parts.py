@@ -45,6 +45,10 @@ _LEAD = re.compile(
 )
 _PRONOUN = re.compile(r"\b(it|they|he|she|him|her|them|its|his|their)\b", re.IGNORECASE)
 _NAME = re.compile(r"\"[^\"]+\"|“[^”]+”|(?<=\S )[A-Z][\w’'.-]*(?: (?:of |the |and )?[A-Z][\w’'.-]*)*")
+_LEANS = re.compile(
+    r"\b(?:it|they|he|she|him|them|its|his|their)\b|^(?:它|他|她|其(?![中他余它实次间])|该)", re.IGNORECASE
+)
+"""A later part that does not say what it is about."""
 _POSSESSIVE = frozenset({"its", "his", "their"})
 
 # Chinese
@@ -55,7 +59,9 @@ _APART_ZH = re.compile(r"^(?:另外|此外|还有|再者|其次|请问)[，,、�
 """Begins a part that has its own subject."""
 _LEAD_ZH = re.compile(r"^(?:另外|此外|还有|以及|并且|而且|同时|那么|再者|其次|又|并|且|请问|和|与)[，,、：:]?")
 _JOINT_ZH = re.compile(r"[，,；;]\s*(?:以及|并且|而且|同时|另外|还有)?|以及|并且|而且|还有")
-_EACH_ZH = re.compile(r"^(.+?)(和|与|及|跟|以及)(.+?)(?:分别|各自|各)(.+)$")
+_EACH_ZH = re.compile(
+    r"^(.+?)(和|与|及|跟|以及)(.+?)(?:分别|各自|各(?![国地种类项部级省市条方界个家位自人样式大]))(.+)$"
+)
 _VERSUS_ZH = re.compile(
     r"^(.+?)(?:和|与|跟|同)(.+?)(?:相比|比较|比起来|之间)?[，,]?"
     r"(?:谁|哪个|哪一个|哪家|哪座|哪种)的(.{1,10}?)(?:更|较|最|比较)?[高低大小多少长短快慢早晚重轻好]"
@@ -85,12 +91,17 @@ _END_ZH = "？?。！! "
 
 
 def split_question(question: str) -> list[str]:
-    """Return the parts of a compound question as questions that stand alone, or the question itself."""
+    """Return the parts of a compound question as questions that stand alone, or the question itself.
+
+    More than `MOST_PARTS` share the last one.
+    """
     text = " ".join(question.split())
     if not text:
         return [question]
     parts = _chinese_parts(text) if is_chinese(text) else _english_parts(text)
-    return parts[:MOST_PARTS] if len(parts) > 1 else [question]
+    if len(parts) < 2 or any(_LEANS.search(part) for part in parts[1:]):
+        return [question]
+    return parts if len(parts) <= MOST_PARTS else [*parts[: MOST_PARTS - 1], " ".join(parts[MOST_PARTS - 1 :])]
 
 
 def _english_parts(text: str) -> list[str]:
@@ -217,7 +228,7 @@ def _each(left: str, right: str, asked: str) -> list[str]:
     asked = asked.strip(_END_ZH) + "？"
     items = re.split(r"[、，,]", left)
     if len(items) > 1:
-        return [f"{item}{asked}" for item in [*items, right]][:MOST_PARTS]
+        return [f"{item}{asked}" for item in [*items, right]]
     first, second, shared, tail = _conjuncts(left, right)
     return [f"{shared}{first}{tail}{asked}", f"{shared}{second}{tail}{asked}"]
 

@@ -45,9 +45,11 @@ class WebResult:
 def order_results(
     results: Iterable[WebResult], *, authorities: Sequence[str] = (), blocked: Sequence[str] = ()
 ) -> list[WebResult]:
-    """Return the results without blocked domains, repeats and what is no address: the user's authorities, then public ones, then others.
+    """Return the results without what is blocked, repeated or no address.
 
-    Within a group the provider's order stays. Two addresses are one when they differ only in scheme, `www.`,
+    The user's authorities come first, then public ones, then others; within a group the provider's order stays.
+
+    Two addresses are one when they differ only in scheme, `www.`,
     a closing slash, the fragment or tracking parameters.
     """
     kept: dict[str, WebResult] = {}

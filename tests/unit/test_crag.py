@@ -344,6 +344,17 @@ def test_an_empty_knowledge_base_is_said_and_the_web_still_runs() -> None:
     assert not pipeline(searcher=searcher, mode=SearchMode.AUTO).answer("what is zebra?").refused
 
 
+def test_a_follow_up_is_also_retrieved_as_it_was_typed() -> None:
+    class Asked(Retriever):
+        def retrieve(self, question: str, *, limit: int, files: Sequence[str] = ()) -> list[Document]:
+            return [Document(f"{question} zebra=0.7", Origin.KB, 1, file="a.pdf", page=1)][:limit]
+
+    *_, last = pipeline(retriever=Asked()).stream("what is its home?", history=[Turn("q", "a")])
+    assert isinstance(last, Answered)
+    texts = [item.document.text for item in last.answer.graded]
+    assert texts == ["what is the zebra's home? zebra=0.7", "what is its home? zebra=0.7"]
+
+
 def test_half_a_compound_question_is_ambiguous_and_only_the_rest_is_searched() -> None:
     searcher = Searcher()
     crag = pipeline("zebra=0.9 here", searcher=searcher, mode=SearchMode.AUTO)

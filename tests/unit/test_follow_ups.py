@@ -46,6 +46,9 @@ def test_stands_alone(question: str) -> None:
         ("What is its price?", "What is the weight of the Roomba X10?", "What is Roomba X10's price?"),
         ("它的作者是谁？", "《活着》是哪一年出版的？", "活着的作者是谁？"),
         ("Who made them?", "which colours are there?", "Who made them?"),
+        ("What about chapter 3?", "What was the revenue in 2020?", "What about chapter 3?"),
+        ("And the 5 largest customers?", "What was the revenue in 2020?", "And the 5 largest customers?"),
+        ("And 5?", "What is step 4?", "What is step 5?"),
         ("And its price?", "Is the Roomba X10 better than the Braava M6?", "And its price?"),
     ],
 )
