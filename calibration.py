@@ -5,7 +5,7 @@ Behind `cli.py calibrate FILE`, and behind the thresholds that ship with the rea
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from action_trigger import best_score
 from errors import ConfigurationError
+from i18n import LANGUAGES, Language
 from language import detect_language
 from question_parts import split_question
 from refinement import decompose
@@ -52,7 +53,7 @@ class Fit:
 
 
 @dataclass(frozen=True, slots=True)
-class Calibrated:
+class Fitted:
     """Fitted thresholds beside those before, on `questions` labelled questions of which `strips` have answer strips."""
 
     thresholds: Thresholds
@@ -61,6 +62,13 @@ class Calibrated:
     after: Fit
     questions: int
     strips: int
+
+
+@dataclass(frozen=True, slots=True)
+class Calibrated(Fitted):
+    """What was fitted to all questions, and to those of each language that has enough of them."""
+
+    languages: Mapping[Language, Fitted]
 
     def as_json(self) -> dict[str, Any]:
         """Plain values for the terminal and JSON."""
@@ -134,32 +142,59 @@ def fit_floor(answer_strips: Sequence[float], *, share: float = KEPT_SHARE) -> f
     return float(np.quantile(np.array(answer_strips), 1 - share)) - 1e-6
 
 
-def calibrate(rows: Iterable[Mapping[str, Any]], *, evaluator: Evaluator) -> Calibrated:
+@dataclass(frozen=True, slots=True)
+class _Labelled:
+    """A case, the scores of its answer strips, and its language."""
+
+    case: Case
+    strips: Sequence[float]
+    language: Language
+
+
+def calibrate(
+    rows: Iterable[Mapping[str, Any]],
+    *,
+    evaluator: Evaluator,
+    limits: Callable[[Language], Thresholds] | None = None,
+) -> Calibrated:
     """Fit thresholds to rows of {question, passages | passage, expected_action | labels | label, answers?}.
 
     Labels say of each passage whether it answers (1) or not (0): one that answers makes the question Correct; none,
     Incorrect or Ambiguous. `answers` lets the strip floor be fitted too; without them it stays as it is.
+    `limits` are the thresholds in force, the evaluator's own unless given.
 
     :raises ConfigurationError: a row lacks what is needed, or there are fewer than FEWEST rows.
     """
-    cases: list[Case] = []
-    strips: list[float] = []
-    languages: list[str] = []
+    limits = limits or (lambda language: evaluator.thresholds(language=language))
+    found: list[_Labelled] = []
     for number, row in enumerate(rows, start=1):
         question, passages, accepted = _read_row(row, number=number)
         parts = split_question(question)
         graded = [evaluator.grade(part, passages=passages) for part in parts]
-        cases.append(Case(tuple(best_score(grades) for grades in graded), accepted))
-        languages.append(detect_language(question))
-        strips += _answer_strips(row, parts=parts, passages=passages, evaluator=evaluator)
-    if len(cases) < FEWEST:
+        case = Case(tuple(best_score(grades) for grades in graded), accepted)
+        strips = _answer_strips(row, parts=parts, passages=passages, evaluator=evaluator)
+        found.append(_Labelled(case, strips, detect_language(question)))
+    if len(found) < FEWEST:
         raise ConfigurationError(
-            f"{len(cases)} labelled questions are too few to fit thresholds", hint=f"give at least {FEWEST}"
+            f"{len(found)} labelled questions are too few to fit thresholds", hint=f"give at least {FEWEST}"
         )
-    previous = evaluator.thresholds(language="zh" if languages.count("zh") * 2 > len(languages) else "en")
+    groups = {language: [item for item in found if item.language == language] for language in LANGUAGES}
+    most = max(LANGUAGES, key=lambda language: len(groups[language]))
+    whole = _fit(found, previous=limits(most))
+    return Calibrated(
+        **{name: getattr(whole, name) for name in Fitted.__slots__},
+        languages={
+            language: _fit(own, previous=limits(language)) for language, own in groups.items() if len(own) >= FEWEST
+        },
+    )
+
+
+def _fit(found: Sequence[_Labelled], *, previous: Thresholds) -> Fitted:
+    cases = [item.case for item in found]
+    strips = [score for item in found for score in item.strips]
     upper, lower = fit_thresholds(cases)
     floor = fit_floor(strips) if len(strips) >= FEWEST else previous.strip
-    return Calibrated(
+    return Fitted(
         thresholds=Thresholds(upper=round(upper, 4), lower=round(lower, 4), strip=round(floor, 4)),
         previous=previous,
         before=measure(cases, upper=previous.upper, lower=previous.lower),
@@ -173,7 +208,7 @@ def _read_row(row: Mapping[str, Any], *, number: int) -> tuple[str, list[str], f
     question = row.get("question")
     passages = row.get("passages", [row["passage"]] if "passage" in row else None)
     if not isinstance(question, str) or not isinstance(passages, list) or not all(isinstance(p, str) for p in passages):
-        raise ConfigurationError(f"row {number} lacks a question or passages", hint="see docs/ for the row format")
+        raise ConfigurationError(f"row {number} lacks a question or passages", hint="see README.md, Terminal")
     if "expected_action" in row:
         names = row.get("acceptable_actions") or [row["expected_action"]]
         try:
@@ -183,7 +218,9 @@ def _read_row(row: Mapping[str, Any], *, number: int) -> tuple[str, list[str], f
     labels = row.get("labels", [row["label"]] if "label" in row else None)
     if not isinstance(labels, list) or len(labels) != len(passages):
         raise ConfigurationError(f"row {number} lacks expected_action or one label a passage", hint="0 or 1 each")
-    answered = any(int(label) for label in labels)
+    if any(label not in (0, 1) for label in labels):
+        raise ConfigurationError(f"row {number}: labels {labels!r}", hint="0 or 1 each")
+    answered = any(labels)
     return question, passages, frozenset({Action.CORRECT} if answered else {Action.INCORRECT, Action.AMBIGUOUS})
 
 

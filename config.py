@@ -116,6 +116,12 @@ class Settings(BaseSettings):
     upper: Score | None = None
     lower: Score | None = None
     strip_floor: Score | None = None
+    upper_en: Score | None = None
+    lower_en: Score | None = None
+    strip_floor_en: Score | None = None
+    upper_zh: Score | None = None
+    lower_zh: Score | None = None
+    strip_floor_zh: Score | None = None
     max_strips: int = Field(8, ge=1, le=50)
     refusal_zh: str = ""
     refusal_en: str = ""

@@ -354,12 +354,15 @@ def build_crag(settings: Settings, *, knowledge_base: KnowledgeBase) -> Crag:
 
 
 def chosen_thresholds(settings: Settings, language: Language, *, evaluator: Evaluator) -> Thresholds:
-    """The evaluator's thresholds, overridden by the settings."""
+    """The evaluator's thresholds, overridden by the settings for the question's language, those by the ones for all."""
     own = evaluator.thresholds(language=language)
+
+    def chosen(name: str, default: float) -> float:
+        found = (getattr(settings, name), getattr(settings, f"{name}_{language}"), default)
+        return next(value for value in found if value is not None)
+
     return Thresholds(
-        upper=own.upper if settings.upper is None else settings.upper,
-        lower=own.lower if settings.lower is None else settings.lower,
-        strip=own.strip if settings.strip_floor is None else settings.strip_floor,
+        upper=chosen("upper", own.upper), lower=chosen("lower", own.lower), strip=chosen("strip_floor", own.strip)
     )
 
 

@@ -6,6 +6,7 @@ import argparse
 import itertools
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -194,12 +195,25 @@ def calibrate(settings: Settings, options: argparse.Namespace) -> int:
     from calibration import calibrate as fit
     from config import save_settings
 
-    fitted = fit(list(read_rows(options.path)), evaluator=_evaluator(settings))
+    evaluator = _evaluator(settings)
+    in_force = partial(chosen_thresholds, settings, evaluator=evaluator)
+    fitted = fit(list(read_rows(options.path)), evaluator=evaluator, limits=in_force)
     if options.save:
-        chosen = fitted.thresholds
-        save_settings(
-            settings.data_dir, changes={"upper": chosen.upper, "lower": chosen.lower, "strip_floor": chosen.strip}
-        )
+        changes: dict[str, float | None] = dict.fromkeys(("upper", "lower", "strip_floor"))
+        if not fitted.languages:
+            changes = {
+                "upper": fitted.thresholds.upper,
+                "lower": fitted.thresholds.lower,
+                "strip_floor": fitted.thresholds.strip,
+            }
+        for language, own in fitted.languages.items():
+            chosen = own.thresholds
+            changes |= {
+                f"upper_{language}": chosen.upper,
+                f"lower_{language}": chosen.lower,
+                f"strip_floor_{language}": chosen.strip,
+            }
+        save_settings(settings.data_dir, changes=changes)
     show(fitted.as_json(), options=options, text=terminal.calibration_text)
     return 0
 

@@ -98,9 +98,30 @@ def test_calibrate_fits_labels_actions_and_strips() -> None:
     assert fitted.as_json()["thresholds"]["upper"] == fitted.thresholds.upper
 
 
+def test_each_language_is_fitted_on_its_own_beside_what_is_in_force() -> None:
+    def rows(question: str, *, shift: float, count: int) -> list[dict[str, object]]:
+        return [
+            {"question": question.format(number), "passage": f"{score + shift} text", "label": label}
+            for number in range(count)
+            for score, label in ((0.5, 1), (-0.5, 0))
+        ]
+
+    labelled = rows("What is item {}?", shift=0.0, count=9) + rows("第{}项是什么？", shift=0.4, count=9)
+    labelled += rows("Which one is {}?", shift=0.0, count=1)
+    in_force = {"en": Thresholds(0.1, -0.2, 0.0), "zh": Thresholds(0.2, -0.3, 0.1)}
+    fitted = calibrate(labelled, evaluator=_Words(), limits=in_force.__getitem__)
+    assert {language: own.questions for language, own in fitted.languages.items()} == {"en": 20, "zh": 18}
+    assert {language: own.previous for language, own in fitted.languages.items()} == in_force
+    english, chinese = fitted.languages["en"].thresholds, fitted.languages["zh"].thresholds
+    assert -0.5 < english.upper <= 0.5 < chinese.upper <= 0.9
+    assert fitted.as_json()["languages"]["zh"]["thresholds"]["upper"] == chinese.upper
+    assert set(calibrate(labelled[:18], evaluator=_Words()).languages) == {"en"}
+
+
 @pytest.mark.parametrize(
     "row",
     [
+        {"question": "Why?", "passages": ["0.1"], "labels": ["yes"]},
         {"passages": ["x"], "labels": [1]},
         {"question": "Why?", "labels": [1]},
         {"question": "Why?", "passages": ["x"], "labels": [1, 0]},
