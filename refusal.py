@@ -35,7 +35,7 @@ class Refusal:
             f"answer.web_{web_state(answer)}",
             language=language,
             error=answer.search.error,
-            queries=" · ".join(answer.search.proposed) or answer.question,
+            queries=" · ".join(answer.search.proposed),
             pages=len(answer.search.urls),
         )
         return replace(
@@ -53,6 +53,10 @@ def refusal_reason(answer: Answer) -> str:
 
 
 def web_state(answer: Answer) -> str:
-    """Return what a refusal says of the web: off, ask, unused, failed, nothing, or unanswered (pages, no answer)."""
+    """Return what a refusal says of the web: off, ask, ask_empty (no words to search for), unused, failed, nothing, or
+    unanswered (pages, but no answer).
+    """
     outcome = answer.search.outcome
+    if outcome is SearchOutcome.ASK and not answer.search.proposed:
+        return "ask_empty"
     return "unanswered" if outcome is SearchOutcome.FOUND else outcome.value

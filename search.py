@@ -62,16 +62,20 @@ class WebSearcher:
         self._lock = Lock()
 
     def propose(self, question: str, *, language: Language) -> SearchReport:
-        """Return what a search for the question would ask for first, without asking; a search then asks for that."""
+        """Return what a search would ask for, without asking; a search then asks for that.
+
+        The question itself where a local library is asked, its keywords where anything leaves this machine.
+        """
         try:
             providers = self._chosen_providers()
         except ConfigurationError:
             providers = ()
-        if providers and providers[0].local:
-            return SearchReport(SearchMode.ASK, proposed=(question,))
+        whole = (question,) if any(provider.local for provider in providers) else ()
+        if providers and all(provider.local for provider in providers):
+            return SearchReport(SearchMode.ASK, proposed=whole)
         keywords = self._keywords(question, language=language)
         proposed = (" ".join(keywords.words),) if keywords.words else ()
-        return SearchReport(SearchMode.ASK, proposed=proposed, usage=keywords.usage)
+        return SearchReport(SearchMode.ASK, proposed=(*whole, *proposed), usage=keywords.usage)
 
     def search(self, question: str, *, language: Language) -> SearchReport:
         """Return the documents found on the web for a question; what went wrong is in the report.

@@ -113,6 +113,15 @@ def test_proposal_of_a_wrong_setting_names_the_keywords(web: Site, tmp_path: Pat
     assert searcher.propose(QUESTION, language="en").proposed == ("tall Lighthouse Alexandria",)
 
 
+def test_a_library_is_asked_the_question_and_the_web_its_keywords(web: Site, tmp_path: Path) -> None:
+    folder = tmp_path / "library"
+    folder.mkdir()
+    searcher = make_searcher(web, tmp_path, web_providers=("library", "searxng"), web_library_dir=folder)
+    assert searcher.propose(QUESTION, language="en").proposed == (QUESTION, "tall Lighthouse Alexandria")
+    searcher = make_searcher(web, tmp_path, web_providers=("library",), web_library_dir=folder)
+    assert searcher.propose(QUESTION, language="en").proposed == (QUESTION,)
+
+
 def test_pages_that_cannot_be_read_are_a_failure(web: Site, searcher: WebSearcher) -> None:
     give(web, (web.page("/a", "", status=500), "Lighthouse"))
     report = searcher.search(QUESTION, language="en")

@@ -245,8 +245,12 @@ def test_answers_to_two_parts_of_a_question_do_not_differ() -> None:
 def test_refusal_says_exactly_what_the_search_did(
     mode: SearchMode, found: tuple[str, ...], error: str, outcome: SearchOutcome, said: tuple[str, str], question: str
 ) -> None:
-    answer = pipeline("a lion", searcher=Searcher(*found, error=error), mode=mode).answer(question)
+    def propose(asked: str, *, language: Language) -> SearchReport:
+        return SearchReport(SearchMode.ASK, proposed=("zebra stripes",))
+
+    answer = pipeline("a lion", searcher=Searcher(*found, error=error), mode=mode, propose=propose).answer(question)
     assert answer.refused
+    assert ("zebra stripes" in answer.text) == (mode is SearchMode.ASK)
     assert said[answer.language == "zh"] in answer.text
     assert answer_record(answer)["search"]["outcome"] == outcome.value
     assert web_state(answer) == ("unanswered" if found else outcome.value)
@@ -272,6 +276,15 @@ def test_only_words_that_the_person_typed_are_searched_for(history: list[Turn], 
     assert isinstance(last, Answered)
     assert last.answer.question == "what is the zebra's home?"
     assert searcher.asked == [searched]
+
+
+def test_a_question_without_a_word_to_search_for_says_so() -> None:
+    def propose(asked: str, *, language: Language) -> SearchReport:
+        return SearchReport(SearchMode.ASK)
+
+    answer = pipeline("a lion", mode=SearchMode.ASK, propose=propose).answer("what is zebra?")
+    assert web_state(answer) == "ask_empty"
+    assert "no word to search the web for" in answer.text
 
 
 def test_search_that_was_not_needed_is_unused() -> None:
