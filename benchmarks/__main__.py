@@ -1,7 +1,8 @@
 """Run benchmarks: `python -m benchmarks all|NAME [--limit N] [--seed S] [--out DIR]`.
 
-all runs everything but `scale` and `bounds` at the sizes below, one after the other, stores the results and what
-each took in benchmarks/results, draws the plots, writes docs/benchmarks.md and the README's quoted figures anew.
+all runs everything but `scale` and `bounds`, one after the other (`--only A,B`: these alone). Without other options it
+runs at the sizes below, stores the results and what each took in benchmarks/results, draws the plots, and writes
+docs/benchmarks.md and the README's quoted figures anew; with --limit, --seed or --out nothing but --out is written.
 
 errors NAME shows the wrong cases of the last run; plots, report and quotes redo only that part from stored results.
 """
@@ -45,21 +46,29 @@ def main() -> None:
 
 
 def run_all(arguments: list[str]) -> int:
-    """Run each benchmark in a process of its own; return how many failed. `--only A,B` runs these alone."""
-    only = arguments[arguments.index("--only") + 1].split(",") if "--only" in arguments else list(SIZES)
+    """Run each benchmark in a process of its own; return how many failed."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks all", description=__doc__)
+    parser.add_argument("--only", default=",".join(SIZES), help="these benchmarks, in this order")
+    for name in ("--limit", "--seed", "--out"):
+        parser.add_argument(name, default="")
+    read = parser.parse_args(arguments)
+    only = read.only.split(",")
+    changes = [
+        part for name in ("limit", "seed", "out") if getattr(read, name) for part in (f"--{name}", getattr(read, name))
+    ]
     ran = environment(seed=0)
     failed = []
     seconds: dict[str, float] = {}
     for name in only:
         started = time.perf_counter()
-        command = (sys.executable, "-m", "benchmarks", name, *SIZES[name], "--out", str(RESULTS_DIR))
-        code = subprocess.run(command, cwd=ROOT, check=False).returncode
+        command = (sys.executable, "-m", "benchmarks", name, *SIZES[name])
+        code = subprocess.run((*command, *(changes or ("--out", str(RESULTS_DIR)))), cwd=ROOT, check=False).returncode
         seconds[name] = time.perf_counter() - started
         print(f"[{name}: {seconds[name]:.0f} s, exit {code}]\n", flush=True)
         failed += [name] * bool(code)
-    if only == list(SIZES) and not failed:
+    if only == list(SIZES) and not failed and not changes:
         _store_times(seconds, ran=ran)
-    for name in ("plots", "report", "quotes"):
+    for name in () if changes else ("plots", "report", "quotes"):
         code = subprocess.run((sys.executable, "-m", "benchmarks", name), cwd=ROOT, check=False).returncode
         failed += [name] * bool(code)
     if failed:

@@ -48,7 +48,7 @@ Row = dict[str, Any]
 
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
 STORES = ("kb", "web", "none")
-TEXTS = ("question", "answer")
+TEXTS = ("question", "expected", "answer")
 """What is not stored with a result."""
 EMBEDDED_AT_ONCE = 256
 """Passages whose vectors are kept in one file, so that a run that was stopped goes on from there."""
@@ -117,7 +117,9 @@ def main() -> None:
         "rows": [{name: value for name, value in row.items() if name not in TEXTS} for row in rows],
     }
     text = f"{table(summary)}\n\n{table(reached)}\n\nQuestions of the web, with search:\n\n{table(ends)}"
-    finish("correction", result=result, options=options, text=text, cases=[row for row in rows if "answer" in row])
+    finish(
+        "correction", result=result, options=options, text=text, cases=[row for row in rows if row["run"] == "search"]
+    )
 
 
 def make_crag(settings: Settings, *, store: MemoryStore) -> Crag:
@@ -141,8 +143,10 @@ def judge(answer: Answer, *, question: Row, run: str) -> Row:
     """What one run did with one question."""
     expected = "correct" if run == "inside" else question["expected_action"].lower()
     found = not answer.refused and answered(question["answers"], text=answer.text)
+    end = "answered" if found else ending(answer, answers=question["answers"])
+    right = answer.refused if question["store"] == "none" else found
     return {
-        "qid": question["qid"],
+        "id": f"{question['qid']} {run}",
         "lang": question["lang"],
         "store": question["store"],
         "run": run,
@@ -150,14 +154,16 @@ def judge(answer: Answer, *, question: Row, run: str) -> Row:
         "action_right": answer.verdict.action.value == expected,
         "contains": found,
         "refused": answer.refused,
-        "wrong": not answer.refused and not found,
+        "unfounded": not answer.refused and not found,
+        "wrong": "" if right else f"{question['store']}, {run}: {end}",
         "best_score": answer.verdict.best_score,
         "documents": len(answer.search.documents),
         "outcome": answer.search.outcome.value,
-        "end": "answered" if found else ending(answer, answers=question["answers"]),
+        "end": end,
         "error": answer.search.error_code,
         "seconds": answer.seconds.total,
         "question": question["question"],
+        "expected": question["answers"],
         "answer": answer.text,
     }
 
@@ -195,7 +201,7 @@ def summarise(rows: Sequence[Row]) -> list[Row]:
             "action right": None if run == "plain" else rate(found, "action_right"),
             "answer string": None if store == "none" else rate(found, "contains"),
             "refused": rate(found, "refused"),
-            "answered without it": rate(found, "wrong"),
+            "answered without it": rate(found, "unfounded"),
             "median seconds": statistics.median(row["seconds"] for row in found),
         }
         for (language, store, run), found in grouped.items()

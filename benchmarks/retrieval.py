@@ -53,8 +53,13 @@ def main() -> None:
         "figures": figures(summary, keys=("set", "questions", "channel")),
         "summary": summary,
     }
-    missed = [row for row in rows if row["channel"] == "both" and not 0 < row["rank"] <= DEPTHS[-1]]
-    finish("retrieval", result=result, options=options, text=table(summary), cases=missed)
+    finish(
+        "retrieval",
+        result=result,
+        options=options,
+        text=table(summary),
+        cases=[row for row in rows if row["channel"] == "both"],
+    )
 
 
 def pdf_rows(*, limit: int) -> list[Row]:
@@ -137,7 +142,10 @@ def ranks(question: str, *, store: Store, settings: Settings, gold: Gold, known:
         documents = retriever.retrieve(question, limit=DEPTHS[-1])
         seconds = time.perf_counter() - started
         rank = next((place for place, document in enumerate(documents, start=1) if gold(document)), 0)
-        rows.append({**known, "channel": channel, "question": question, "rank": rank, "ms": 1000 * seconds})
+        wrong = "" if rank else f"{known['set']}: not among the first {DEPTHS[-1]}"
+        rows.append(
+            {**known, "channel": channel, "question": question, "rank": rank, "wrong": wrong, "ms": 1000 * seconds}
+        )
     return rows
 
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.correction import ending, endings, targets
+from benchmarks import errors
+from benchmarks.correction import ending, endings, judge, targets
 from schema import Document, Grade, Knowledge, Origin, SearchAttempt, SearchMode, SearchReport, Strip
 from tests.helpers_page import make_answer
 
@@ -43,6 +44,21 @@ def test_where_an_answer_was_lost(
 
 def test_documents_that_were_judged_enough_are_not_searched_beyond() -> None:
     assert ending(make_answer(scores=(0.9,)), answers=["1998"]) == "documents judged enough"
+
+
+def test_wrong_cases_are_named_for_the_error_browser() -> None:
+    question = {"qid": "7", "lang": "en", "question": "When?", "answers": ["1998"], "expected_action": "Incorrect"}
+    answer = make_answer(scores=(0.9,))
+    held = [judge(answer, question={**question, "store": store}, run="search") for store in ("web", "none")]
+    refused = judge(replace(answer, refused=True), question={**question, "store": "none"}, run="search")
+    assert [row["wrong"] for row in (*held, refused)] == [
+        "web, search: documents judged enough",
+        "none, search: documents judged enough",
+        "",
+    ]
+    counted = errors.kinds([*held, refused])
+    assert [row["ids"] for row in counted] == ["7 search", "7 search", ""]
+    assert "\n".join(errors.shown(held[0])).startswith("### 7 search · web, search")
 
 
 def row(store: str, run: str, *, contains: bool, refused: bool = False, end: str = "answered") -> dict[str, object]:
