@@ -157,7 +157,7 @@ def judge(answer: Answer, *, question: Row, run: str) -> Row:
         "unfounded": not answer.refused and not found,
         "wrong": "" if right else f"{question['store']}, {run}: {end}",
         "best_score": answer.verdict.best_score,
-        "documents": len(answer.search.documents),
+        "pages": len(answer.search.documents),
         "outcome": answer.search.outcome.value,
         "end": end,
         "error": answer.search.error_code,
