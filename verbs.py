@@ -6,6 +6,7 @@ import argparse
 import itertools
 import subprocess
 import sys
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +15,18 @@ import terminal
 from config import ROOT
 from crag import Crag, build_crag, chosen_thresholds, judge
 from errors import ConfigurationError, CragError
-from json_lines import Json, error_record, print_json, read_rows, run_batch, show, text_of, texts_of
+from json_lines import (
+    Json,
+    Row,
+    arriving_lines,
+    error_record,
+    print_json,
+    read_rows,
+    run_batch,
+    show,
+    text_of,
+    texts_of,
+)
 from language import detect_language
 from records import answer_record, document_record
 from schema import Answered, Document, Knowledge, Origin, SearchMode, Strip
@@ -85,16 +97,12 @@ def retrieve(settings: Settings, options: argparse.Namespace) -> int:
 def score(settings: Settings, options: argparse.Namespace) -> int:
     """Grade (question, passage) lines from standard input."""
     evaluator = _evaluator(settings)
-    for question, lines in itertools.groupby(read_rows("-"), key=lambda row: row.get("question")):
-        group = list(lines)
-        try:
-            grades = evaluator.grade(str(question or ""), passages=[text_of(row, "passage") for row in group])
-        except CragError as error:
-            for row in group:
-                print_json({"id": row.get("id"), "error": error_record(error)})
-            continue
-        for row, grade in zip(group, grades, strict=True):
-            print_json({"id": row.get("id"), "score": round(grade.score, 6), "grade_failed": grade.failed})
+    for lines in arriving_lines("-"):
+        rows = [row.with_texts("question", "passage") for row in lines]
+        for question, group in itertools.groupby(rows, key=lambda row: None if row.error else row.values["question"]):
+            pairs = list(group)
+            for row, result in zip(pairs, _scores(evaluator, question=question, rows=pairs), strict=True):
+                print_json({"id": row.id, **result})
     return 0
 
 
@@ -277,6 +285,17 @@ def _evaluator(settings: Settings) -> Evaluator:
     from evaluator import build_evaluator
 
     return build_evaluator(settings, embedder=build_embedder(settings))
+
+
+def _scores(evaluator: Evaluator, *, question: str | None, rows: Sequence[Row]) -> list[Json]:
+    """Grade the passages of one question together; rows without a question are those with an error."""
+    if question is None:
+        return [{"error": error_record(row.error)} for row in rows if row.error]
+    try:
+        grades = evaluator.grade(question, passages=[row.values["passage"] for row in rows])
+    except CragError as error:
+        return [{"error": error_record(error)}] * len(rows)
+    return [{"score": round(grade.score, 6), "grade_failed": grade.failed} for grade in grades]
 
 
 def _answer(crag: Crag, *, row: Json, options: argparse.Namespace, mode: SearchMode | None) -> Json:

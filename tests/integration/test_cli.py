@@ -38,7 +38,7 @@ def run(folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, capsys: pyt
 
     def call(*arguments: str, rows: list[dict[str, Any]] | None = None, code: int = 0) -> list[dict[str, Any]]:
         text = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows or [])
-        monkeypatch.setattr(sys, "stdin", io.StringIO(text))
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode()), encoding="utf-8"))
         capsys.readouterr()
         assert cli.main([*arguments, "--json"]) == code
         return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
