@@ -9,12 +9,20 @@ from __future__ import annotations
 import difflib
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AliasChoices, BeforeValidator, Field, SecretStr, ValidationError
-from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic import AliasChoices, BeforeValidator, Field, SecretStr, ValidationError, model_validator
+from pydantic_settings import (
+    BaseSettings,
+    DotEnvSettingsSource,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
 
 from errors import ConfigurationError
 from schema import SearchMode
@@ -27,6 +35,7 @@ SETTINGS_FILE = "settings.json"
 
 Provider = Literal["embedded", "ollama", "openai", "dashscope"]
 Parser = Literal["auto", "embedded", "mineru-local", "mineru-server", "mineru-api"]
+WebProviderName = Literal["ddgs", "wikipedia", "tavily", "searxng", "library"]
 Score = Annotated[float, Field(ge=-1.0, le=1.0)]
 
 
@@ -43,7 +52,7 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(
         env_prefix="CRAG_",
         env_file=".env",
-        env_file_encoding="utf-8",
+        env_file_encoding="utf-8-sig",
         env_ignore_empty=True,
         extra="ignore",
         frozen=True,
@@ -128,7 +137,10 @@ class Settings(BaseSettings):
 
     # Web search
     web_search: SearchMode = SearchMode.OFF
-    web_providers: Names = ("ddgs", "wikipedia")
+    web_providers: Annotated[tuple[WebProviderName, ...], NoDecode, BeforeValidator(_split_names)] = (
+        "ddgs",
+        "wikipedia",
+    )
     web_library_dir: Path | None = None
     web_results: int = Field(5, ge=1, le=20)
     web_budget: float = Field(12.0, gt=0)
@@ -148,6 +160,18 @@ class Settings(BaseSettings):
     port: int = Field(8501, ge=1, le=65535)
     max_upload_mb: int = Field(200, ge=1)
     auth_allow: Names = ()
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        for language in ("en", "zh"):
+            lower, upper = (
+                next((name for name in (end, f"{end}_{language}") if getattr(self, name) is not None), "")
+                for end in ("lower", "upper")
+            )
+            if lower and upper and getattr(self, lower) > getattr(self, upper):
+                shown = [f"CRAG_{name.upper()}={getattr(self, name)}" for name in (lower, upper)]
+                raise ValueError(" is above ".join(shown))
+        return self
 
     @classmethod
     def settings_customise_sources(
@@ -222,19 +246,34 @@ def environment_names(name: str) -> tuple[str, ...]:
 
 
 def from_environment(name: str) -> bool:
-    """Tell whether the environment sets this setting, so that the page cannot change it."""
-    return any(os.environ.get(known) for known in environment_names(name))
+    """Tell whether the environment or `.env` sets this setting, so that the page cannot change it."""
+    return not _environment().isdisjoint(environment_names(name))
 
 
 def environment_warnings() -> list[str]:
-    """Return one line for each unknown `CRAG_*` name, with the nearest known one."""
+    """Return one line for each unknown `CRAG_*` name of the environment or `.env`, with the nearest known one."""
     known = {choice for name in Settings.model_fields for choice in environment_names(name)} | {"CRAG_BENCH_DATA"}
     lines = []
-    for name in sorted(os.environ):
+    for name in sorted(_environment()):
         if name.startswith("CRAG_") and name not in known:
             near = difflib.get_close_matches(name, known, n=1)
             lines.append(f"{name} is not a setting" + (f"; did you mean {near[0]}?" if near else ""))
     return lines
+
+
+def _environment() -> set[str]:
+    """Names that the environment or `.env` gives a value, in capitals as settings are read whatever their case."""
+    with _telling_encoding():
+        written = DotEnvSettingsSource(Settings).env_vars
+    return {name.upper() for name, value in (*written.items(), *os.environ.items()) if value}
+
+
+@contextmanager
+def _telling_encoding() -> Iterator[None]:
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f".env: {error}", hint="save .env as UTF-8", name=".env") from error
 
 
 def bench_data_dir() -> Path:
@@ -248,11 +287,15 @@ def load_settings(**values: Any) -> Settings:
     :raises ConfigurationError: a value is wrong; the message says which, why and what is allowed.
     """
     try:
-        return Settings(**values)
+        with _telling_encoding():
+            return Settings(**values)
     except ValidationError as error:
         problems = []
         for item in error.errors():
-            field = str(item["loc"][0]) if item["loc"] else ""
+            if not item["loc"]:
+                problems.append(item["msg"].removeprefix("Value error, "))
+                continue
+            field = str(item["loc"][0])
             shown = environment_names(field)[0] if field in Settings.model_fields else field
             secret = field in Settings.model_fields and Settings.model_fields[field].annotation is SecretStr
             value = "***" if secret else repr(item.get("input"))

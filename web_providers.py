@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from html import unescape
-from typing import ClassVar, Protocol, TypeVar
+from typing import ClassVar, Protocol, TypeVar, assert_never
 from urllib.parse import quote
 
 import httpx
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from config import Settings
+from config import Settings, WebProviderName
 from errors import (
     ConfigurationError,
     ProviderAuthError,
@@ -194,12 +194,12 @@ class WikipediaProvider:
 def build_providers(settings: Settings) -> list[WebProvider]:
     """Return the providers of the settings in their order.
 
-    :raises ConfigurationError: a name is unknown, or what a provider needs is not set.
+    :raises ConfigurationError: what a provider needs is not set.
     """
     return [_build(name, settings=settings) for name in settings.web_providers]
 
 
-def _build(name: str, *, settings: Settings) -> WebProvider:
+def _build(name: WebProviderName, *, settings: Settings) -> WebProvider:
     match name:
         case "ddgs":
             return DdgsProvider()
@@ -216,11 +216,8 @@ def _build(name: str, *, settings: Settings) -> WebProvider:
             return SearxngProvider(settings.searxng_url)
         case "library":
             return open_library(settings)
-    raise ConfigurationError(
-        f"CRAG_WEB_PROVIDERS={name!r}: not a web provider",
-        hint="use ddgs, wikipedia, tavily, searxng, library",
-        name=name,
-    )
+        case _:
+            assert_never(name)
 
 
 def _missing(name: str, *, setting: str) -> ConfigurationError:

@@ -223,7 +223,6 @@ def test_providers_keep_the_order_of_the_settings() -> None:
         ("tavily", "TAVILY_API_KEY"),
         ("searxng", "CRAG_SEARXNG_URL"),
         ("library", "CRAG_WEB_LIBRARY_DIR"),
-        ("bing", "bing"),
     ],
 )
 def test_what_a_provider_lacks_is_named(name: str, setting: str) -> None:
