@@ -189,20 +189,24 @@ class Catalogue:
             ).fetchone()
         return Counts(*row)
 
-    def put_file(self, row: FileRow) -> None:
-        """Add or replace one file's row; content that no file names any more goes, its vectors marked pending."""
+    def put_files(self, rows: Iterable[FileRow]) -> None:
+        """Add or replace files at once; content that no file names any more goes, its vectors marked pending."""
         with self._transaction() as connection:
-            self._put_file(connection, row=row)
+            self._put_files(connection, rows=rows)
 
-    def _put_file(self, connection: sqlite3.Connection, *, row: FileRow) -> None:
-        before = connection.execute("SELECT document_id FROM files WHERE name = ?", (row.name,)).fetchone()
-        error = json.dumps(dict(row.error), ensure_ascii=False)
-        connection.execute(
-            "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?)",
-            (row.name, row.stamp, row.document_id, row.status, error),
-        )
-        if before:
-            self._drop_unnamed(connection, document_id=before[0])
+    def _put_files(self, connection: sqlite3.Connection, *, rows: Iterable[FileRow]) -> None:
+        left: dict[str, None] = {}
+        for row in rows:
+            before = connection.execute("SELECT document_id FROM files WHERE name = ?", (row.name,)).fetchone()
+            if before and before[0] != row.document_id:
+                left[before[0]] = None
+            error = json.dumps(dict(row.error), ensure_ascii=False)
+            connection.execute(
+                "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?)",
+                (row.name, row.stamp, row.document_id, row.status, error),
+            )
+        for document_id in left:
+            self._drop_unnamed(connection, document_id=document_id)
 
     def remove_file(self, name: str) -> None:
         """Remove one file; content that no file names any more goes, its vectors marked pending."""
@@ -254,8 +258,7 @@ class Catalogue:
                     "INSERT INTO chunks VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (*values, *lists, terms)
                 )
                 connection.execute("INSERT INTO lexicon (rowid, terms) VALUES (?, ?)", (cursor.lastrowid, terms))
-            for file in files:
-                self._put_file(connection, row=file)
+            self._put_files(connection, rows=files)
             connection.execute("INSERT OR REPLACE INTO meta VALUES ('written', ?)", (self._stamp(),))
 
     def note_written(self) -> None:

@@ -114,10 +114,13 @@ class Generations:
         """
         number = current + 1 if rebuild or not current else current
         signature = self.signature()
-        found = self._noted(number)
-        if found and found != signature and number == current:
-            raise self.mismatch(found)
-        if found != signature:
+        if number == current:
+            found = self._noted(number)
+            if found and found != signature:
+                raise self.mismatch(found)
+        else:
+            found = signature if self.unfinished(current) else {}
+        if not found:
             self.remove(number)
             catalogue = Catalogue(self._path(number))
             catalogue.set_meta(signature=json.dumps(signature), parser=self._parser())
@@ -125,6 +128,26 @@ class Generations:
         if not current:
             self.switch(number)
         return number
+
+    def unfinished(self, current: int) -> int:
+        """Return the generation of a stopped rebuild that the next one goes on with; 0 when there is none.
+
+        One begun with another embedder, chunking or parser is none, nor is one that cannot be read.
+        """
+        path = self._path(current + 1)
+        if not path.exists():
+            return 0
+        try:
+            catalogue = Catalogue(path)
+            try:
+                same = _signature(catalogue) == self.signature() and catalogue.meta("parser") == self._parser()
+            finally:
+                catalogue.close()
+        except StoreError as error:
+            if error.code != "store_damaged":
+                raise
+            return 0
+        return current + 1 if same else 0
 
     def _noted(self, number: int) -> dict[str, Any]:
         if not self._path(number).exists():
@@ -214,11 +237,11 @@ class Generations:
                 path.rename(aside / path.name)
         return aside
 
-    def remove_others(self, kept: int) -> None:
-        """Remove every generation but one."""
+    def remove_others(self, *kept: int) -> None:
+        """Remove every generation but these."""
         for path in self._base.folder.glob("catalogue-*.sqlite3"):
             number = int(path.stem.removeprefix("catalogue-"))
-            if number != kept:
+            if number not in kept:
                 self.remove(number)
 
     def remove(self, number: int) -> None:

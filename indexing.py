@@ -13,9 +13,8 @@ import os
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from stat import S_ISREG
 from typing import Any, Protocol
 
 from build_report import BuildReport, FileReport, Outcome, Progress, Stage
@@ -25,6 +24,7 @@ from chunker import split_blocks
 from config import Settings
 from embeddings import Embedder
 from errors import CancelledError, CragError, PdfEmptyError, PdfError, PdfUnreadableError
+from files_folder import FoundFile, stamp
 from pdf_loader import PageResult, document_id_of, dump_page, load_page
 from retriever import search_terms
 from schema import Block, BlockParser, Chunk
@@ -47,50 +47,6 @@ class Loader(Protocol):
     def assemble(self, pages: Sequence[PageResult]) -> tuple[Block, ...]:
         """Join all pages of a document to blocks in reading order."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class FoundFile:
-    """A PDF in the files folder; `stamp` changes when its bytes may have."""
-
-    name: str
-    folder: Path
-    stamp: str
-    size: int
-
-    @property
-    def path(self) -> Path:
-        """Where it is."""
-        return self.folder / self.name
-
-
-def scan(folder: Path) -> tuple[FoundFile, ...]:
-    """Return the PDFs directly in `folder`, by name; hidden files and folders are left alone."""
-    try:
-        with os.scandir(folder) as entries:
-            named = [entry for entry in entries if entry.name.lower().endswith(".pdf") and entry.name[0] != "."]
-            found = [file for entry in named if (file := _found(entry, folder=folder))]
-            return tuple(sorted(found, key=lambda file: file.name))
-    except (FileNotFoundError, NotADirectoryError):
-        return ()
-
-
-def _found(entry: os.DirEntry[str], *, folder: Path) -> FoundFile | None:
-    """Return what is there; None for a folder, or a file that went away meanwhile."""
-    try:
-        status = entry.stat()
-    except OSError:
-        return None
-    return FoundFile(entry.name, folder, _stamp(status), status.st_size) if S_ISREG(status.st_mode) else None
-
-
-def stamp(path: Path) -> str:
-    """Return size and times of a file: the same as long as nobody wrote it."""
-    return _stamp(path.stat())
-
-
-def _stamp(status: os.stat_result) -> str:
-    return f"{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}"
 
 
 def sweep(catalogue: Catalogue, *, store: VectorStore, keep: Collection[str] = ()) -> None:
@@ -134,15 +90,14 @@ class Indexing:
         self._now = Progress(Stage.SCAN)
         self._clock = _Clock(0)
 
-    def run(self, folder: Path) -> BuildReport:
-        """Bring the generation up to date with `folder`.
+    def run(self, files: Sequence[FoundFile]) -> BuildReport:
+        """Bring the generation up to date with the files found.
 
         A file that cannot be read is reported as failed and never stops the others.
         :raises StoreError: the store fails.
         :raises ProviderError: the embedder fails; what is done stays done.
         """
         started = time.perf_counter()
-        files = scan(folder)
         self._tell(stage=Stage.SCAN, files=len(files))
         try:
             known = self._catalogue.files()
@@ -160,28 +115,41 @@ class Indexing:
         return self._close(started=started, left=left)
 
     def _sort_out(self, files: Sequence[FoundFile], *, known: Mapping[str, FileRow]) -> dict[str, list[FoundFile]]:
-        """Settle what needs no parsing; return the rest as content → its files."""
+        """Settle what needs no parsing; return the rest as content → its files.
+
+        All names are written at once: files that exchanged theirs would else lose a content on the way.
+        """
         contents = self._catalogue.documents()
         work: dict[str, list[FoundFile]] = {}
+        rows: list[FileRow] = []
+        reports: list[FileReport] = []
         for file in files:
             row = known.get(file.name)
-            if row is not None and row.stamp == file.stamp:
-                document_id = row.document_id
-            else:
+            # A file that could not be opened has no content yet.
+            settled = row.document_id if row is not None and row.stamp == file.stamp else ""
+            if not settled:
                 self._check()
-                try:
-                    document_id = document_id_of(file.path)
-                except OSError as error:
-                    self._fail([file], document_id="", error=error)
-                    continue
+            try:
+                document_id = settled or document_id_of(file.path)
+            except OSError as error:
+                detail = _detail(_no_access(file.name, error=error))
+                # What is known of it stays, and its old stamp: the next build tries again.
+                keeps = row is not None and row.document_id in contents
+                failed = FileRow(file.name, file.stamp, "", FileStatus.FAILED, detail)
+                rows.append(replace(row, error=detail) if row and keeps else failed)
+                reports.append(FileReport(file.name, Outcome.FAILED, error=detail))
+                continue
             if document_id not in contents:
                 work.setdefault(document_id, []).append(file)
                 continue
+            written = FileRow(file.name, file.stamp, document_id, FileStatus.INDEXED, {})
             same = row is not None and row.document_id == document_id and row.status is FileStatus.INDEXED
-            if row is None or not same or row.stamp != file.stamp:
-                self._catalogue.put_file(FileRow(file.name, file.stamp, document_id, FileStatus.INDEXED, {}))
+            if row != written:
+                rows.append(written)
             outcome = Outcome.UNCHANGED if same else Outcome.INDEXED
-            self._reports[file.name] = _file_report(file.name, outcome=outcome, row=contents[document_id])
+            reports.append(_file_report(file.name, outcome=outcome, row=contents[document_id]))
+        self._catalogue.put_files(rows)
+        self._reports |= {report.file: report for report in reports}
         return work
 
     def _heal(self) -> None:
@@ -293,14 +261,10 @@ class Indexing:
 
     def _fail(self, files: Sequence[FoundFile], *, document_id: str, error: BaseException) -> None:
         _logger.warning("a file could not be indexed: %s", type(error).__name__)
-        code = error.code if isinstance(error, CragError) else "pdf_unreadable"
-        detail: dict[str, Any] = {"code": code, "message": str(error)}
-        if isinstance(error, CragError):
-            detail |= {"hint": error.hint, "values": {key: str(value) for key, value in error.values.items()}}
-        self._catalogue.drop_pages(document_id)
-        for file in files:
-            self._catalogue.put_file(FileRow(file.name, file.stamp, document_id, FileStatus.FAILED, detail))
-            self._reports[file.name] = FileReport(file.name, Outcome.FAILED, error=detail)
+        detail = _detail(error)
+        rows = [FileRow(file.name, file.stamp, document_id, FileStatus.FAILED, detail) for file in files]
+        self._catalogue.put_files(rows)
+        self._reports |= {file.name: FileReport(file.name, Outcome.FAILED, error=detail) for file in files}
         sweep(self._catalogue, store=self._store, keep=self._waiting)
 
     def _close(self, *, started: float, left: int) -> BuildReport:
@@ -353,6 +317,20 @@ class _Clock:
         if not done:
             return None
         return max(0.0, (time.perf_counter() - self._started) * (self._total - done) / done)
+
+
+def _detail(error: BaseException) -> dict[str, Any]:
+    """Return what the report and the catalogue keep of an error."""
+    if not isinstance(error, CragError):
+        return {"code": "pdf_unreadable", "message": str(error)}
+    values = {key: str(value) for key, value in error.values.items()}
+    return {"code": error.code, "message": str(error), "hint": error.hint, "values": values}
+
+
+def _no_access(name: str, *, error: OSError) -> PdfUnreadableError:
+    reason = os.strerror(error.errno) if error.errno else str(error)
+    hint = "close it elsewhere, or check its rights; then build again"
+    return PdfUnreadableError(f"{name}: {reason}", hint=hint, code="pdf_no_access", file=name, reason=reason)
 
 
 def _entry(chunk: Chunk) -> Entry:

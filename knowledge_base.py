@@ -6,6 +6,8 @@ and processes may read while one builds.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import threading
 import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -23,9 +25,11 @@ from catalogue_rows import Counts
 from config import Settings
 from embeddings import Embedder
 from errors import StoreError, telling_disk_full
+from files_folder import is_folder, scan
 from generations import Generation, Generations
-from indexing import Indexing, Loader, scan, sweep
+from indexing import Indexing, Loader, sweep
 from listing import DocumentInfo, Status, list_documents
+from pdf_loader import document_id_of
 from pdf_page import PageResult, load_page
 from schema import Block, Chunk
 
@@ -87,9 +91,10 @@ class KnowledgeBase:
         missing from answers until then. A stopped build returns with `stopped` set; the next one goes on from there.
         :raises StoreLockedError: another build is running.
         :raises EmbeddingMismatchError: embedder or chunking changed since the store was built; rebuild.
-        :raises StoreError: the store fails, or the files folder of a filled knowledge base is gone.
+        :raises StoreError: the store fails, or the files folder of a filled knowledge base is gone, or (no rebuild)
+            empty.
         """
-        if self.base.exists() and not self.files_dir.is_dir():
+        if self.base.exists() and not is_folder(self.files_dir):
             raise StoreError(
                 f"{self.files_dir} is gone", hint="mount or make the folder", code="files_missing", path=self.files_dir
             )
@@ -100,6 +105,9 @@ class KnowledgeBase:
             generation = self._generations.open(number)
             parsed = self._generations.pages_to_reuse(current, number=number)
             try:
+                found = scan(self.files_dir)
+                if not found and not rebuild:
+                    self._check_empty(generation)
                 if again:
                     _forget(again, generation=generation)
                 report = Indexing(
@@ -112,7 +120,7 @@ class KnowledgeBase:
                     cancel=cancel,
                     passwords=passwords,
                     parsed=parsed,
-                ).run(self.files_dir)
+                ).run(found)
             finally:
                 generation.close()
                 if parsed:
@@ -120,8 +128,20 @@ class KnowledgeBase:
             if not report.stopped:
                 if number != current:
                     self._generations.switch(number)
-                self._generations.remove_others(number)
+                self._generations.remove_others(number, self._generations.unfinished(number))
             return report
+
+    def _check_empty(self, generation: Generation) -> None:
+        """Refuse to forget everything: a drive that is not mounted leaves an empty folder."""
+        count = generation.catalogue.counts().files
+        if count:
+            raise StoreError(
+                f"no PDF in {self.files_dir}, but {count} in {self.name}",
+                hint="mount the drive; or, if they are meant to go, delete them or rebuild",
+                code="files_empty",
+                path=self.files_dir,
+                count=count,
+            )
 
     def _current_or_aside(self, *, rebuild: bool) -> int:
         """Return the current generation; before a rebuild, one that cannot be read is set aside."""
@@ -142,23 +162,46 @@ class KnowledgeBase:
     def delete(self, name: str) -> None:
         """Remove a file with every vector, row, kept page and search entry that only it needs.
 
-        :raises StoreError: there is no such file.
+        :raises StoreError: there is no such file, or the system does not let it go.
         :raises StoreLockedError: a build is running.
         """
         known = self._resolve(name)
         self.base.create()
         with writing(self.base.folder):
-            (self.files_dir / known).unlink(missing_ok=True)
+            content = self._unlink(known)
             current = self._generations.current()
             if not current:
                 return
-            generation = self._generations.open(current)
-            try:
-                generation.catalogue.remove_file(known)
-                sweep(generation.catalogue, store=generation.store)
-            finally:
-                generation.close()
-            self._generations.remove_others(current)
+            unfinished = self._generations.unfinished(current)
+            for number in filter(None, (current, unfinished)):
+                generation = self._generations.open(number)
+                try:
+                    row = generation.catalogue.files().get(known)
+                    half_read = generation.catalogue.pending() - {content, row.document_id if row else ""}
+                    generation.catalogue.remove_file(known)
+                    sweep(generation.catalogue, store=generation.store, keep=half_read)
+                finally:
+                    generation.close()
+            self._generations.remove_others(current, unfinished)
+
+    def _unlink(self, name: str) -> str:
+        """Remove a file from the folder; return its content's id, empty when it cannot be told."""
+        path = self.files_dir / name
+        content = ""
+        with contextlib.suppress(OSError):
+            content = document_id_of(path)
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            reason = os.strerror(error.errno) if error.errno else str(error)
+            raise StoreError(
+                f"{path}: {reason}",
+                hint="close it in other programs, or check the folder's rights",
+                code="delete_failed",
+                file=name,
+                reason=reason,
+            ) from error
+        return content
 
     def dense(self, vector: NDArray[np.float32], *, limit: int, files: Collection[str] = ()) -> list[tuple[str, float]]:
         """Return (chunk id, cosine) of the nearest committed chunks, best first, of `files` only when any are named.

@@ -9,7 +9,7 @@ from typing import Any
 from build_lock import Holder
 from catalogue import Catalogue
 from catalogue_rows import FileRow
-from indexing import FoundFile
+from files_folder import FoundFile
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ from build_report import Outcome
 from catalogue_rows import DocumentRow, FileRow, FileStatus
 from config import load_settings
 from embeddings import EmbeddedEmbedder, Embedder
-from indexing import stamp
+from files_folder import stamp
 from knowledge_base import KnowledgeBase
 from pdf_loader import PdfLoader, document_id_of
 from retriever import HybridRetriever, search_terms

@@ -18,7 +18,7 @@ from vector_store import ChromaStore
 WRITES: tuple[tuple[type, tuple[str, ...]], ...] = (
     (
         Catalogue,
-        ("save_page", "mark_pending", "commit_document", "put_file", "remove_file", "clear_pending", "set_meta"),
+        ("save_page", "mark_pending", "commit_document", "put_files", "remove_file", "clear_pending", "set_meta"),
     ),
     (ChromaStore, ("upsert", "delete", "delete_ids", "drop")),
     (Generations, ("switch", "remove")),

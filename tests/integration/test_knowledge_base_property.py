@@ -53,8 +53,12 @@ def apply(base: KnowledgeBase, step: tuple[str, str | None, object]) -> None:
             path.parent.mkdir(exist_ok=True, parents=True)
             path.write_bytes(b"%PDF-1.7 torn")
         case "build":
-            base.build(rebuild=bool(what))
-            check_complete(base)
+            build(base, rebuild=bool(what))
+
+
+def build(base: KnowledgeBase, *, rebuild: bool = False) -> None:
+    base.build(rebuild=rebuild or not any(base.files_dir.glob("*.pdf")))
+    check_complete(base)
 
 
 def check_steps(steps: list[tuple[str, str | None, object]]) -> None:
@@ -62,8 +66,7 @@ def check_steps(steps: list[tuple[str, str | None, object]]) -> None:
         base.files_dir.mkdir()
         for step in steps:
             apply(base, step)
-        base.build()
-        check_complete(base)
+        build(base)
         fresh_settings = settings_at(Path(folder), data_dir=Path(folder) / "fresh")
         with KnowledgeBase(fresh_settings, embedder=WordEmbedder(), loader=LineLoader()) as fresh:
             fresh.build()
