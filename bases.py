@@ -71,6 +71,25 @@ def find_base(settings: Settings, *, name: str) -> Base:
     return Base(shown, settings.files_dir / slug, bases / slug)
 
 
+def existing_base(settings: Settings, *, name: str) -> Base:
+    """Return the knowledge base of this display name; the default one exists always, be it empty.
+
+    :raises ConfigurationError: the name cannot be one.
+    :raises StoreError: there is none of this name.
+    """
+    base = find_base(settings, name=name)
+    if base.name == DEFAULT or base.exists():
+        return base
+    known = ", ".join(each.name for each in list_bases(settings))
+    raise StoreError(
+        f"there is no knowledge base {base.name!r}",
+        hint=f"there are: {known}; build --kb makes one",
+        code="base_unknown",
+        name=base.name,
+        known=known,
+    )
+
+
 def list_bases(settings: Settings) -> tuple[Base, ...]:
     """Return the default knowledge base, then the others by name."""
     notes = (settings.data_dir / "bases").glob("*/base.json")

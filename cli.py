@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one verb and return the exit code."""
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if "batch" in options and not options.batch and not (options.question or "").strip():
+        parser.error(f"{options.verb} needs a question, or --batch FILE")
     logging.basicConfig(level=logging.INFO if options.verbose else logging.WARNING, stream=sys.stderr)
     for stream in (sys.stdout, sys.stdin, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -46,6 +49,13 @@ def main(arguments: list[str] | None = None) -> int:
         return 130
 
 
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise argparse.ArgumentTypeError(f"{text!r} is not FILE=PASSWORD")
+    return name, value
+
+
 def _parser() -> argparse.ArgumentParser:
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--json", action="store_true", help="print JSON")
@@ -61,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
 
     building = verb("build", verbs.build)
     building.add_argument("--rebuild", action="store_true", help="everything into a new collection")
-    building.add_argument("--password", action="append", default=[], metavar="FILE=PASSWORD")
+    building.add_argument("--password", action="append", default=[], metavar="FILE=PASSWORD", type=_pair)
     for name, run in (("ask", verbs.ask), ("retrieve", verbs.retrieve)):
         asking = verb(name, run)
         asking.add_argument("question", nargs="?")

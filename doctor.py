@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from bases import existing_base
 from config import environment_warnings, interface_language
 from crag import chosen_thresholds
-from errors import CragError
+from errors import CragError, StoreError
 from i18n import LANGUAGES, Language, translate
 from schema import SearchMode
 
@@ -44,11 +45,9 @@ def examine(settings: Settings, *, knowledge_base: str) -> list[Check]:
     checks.append(_check("evaluator", language=language, work=lambda: _evaluator(settings)))
     checks.append(_check("parser", language=language, work=lambda: _parser(settings)))
     checks.append(_check("store", language=language, work=lambda: _store(settings, name=knowledge_base)))
-    checks.append(_check("files", language=language, work=lambda: str(settings.files_dir.resolve())))
+    checks.append(_check("files", language=language, work=lambda: _files(settings, name=knowledge_base)))
     checks += list(_roles(settings, language=language))
-    web = settings.web_search.value
-    providers = "" if settings.web_search is SearchMode.OFF else f": {', '.join(settings.web_providers)}"
-    checks.append(Check("web", ok=True, detail=web + providers))
+    checks.append(_check("web", language=language, work=lambda: _web(settings)))
     return checks
 
 
@@ -69,7 +68,7 @@ def status_record(settings: Settings, *, knowledge_base: KnowledgeBase) -> Json:
             language: asdict(chosen_thresholds(settings, language, evaluator=evaluator)) for language in LANGUAGES
         },
         "web_search": settings.web_search.value,
-        "paths": {"files": str(settings.files_dir.resolve()), "data": str(settings.data_dir.resolve())},
+        "paths": {"files": str(knowledge_base.files_dir.resolve()), "data": str(settings.data_dir.resolve())},
     }
 
 
@@ -104,9 +103,29 @@ def _parser(settings: Settings) -> str:
 def _store(settings: Settings, *, name: str) -> str:
     from knowledge_base import open_knowledge_base
 
-    with open_knowledge_base(settings, name=name) as knowledge_base:
+    with open_knowledge_base(settings, name=existing_base(settings, name=name).name) as knowledge_base:
         status = knowledge_base.status()
     return f"{status.documents} documents, {status.chunks} chunks, {status.vectors} vectors, {status.failed} failed"
+
+
+def _files(settings: Settings, *, name: str) -> str:
+    base = existing_base(settings, name=name)
+    folder = base.files_dir.resolve()
+    if folder.is_dir():
+        return str(folder)
+    if base.exists() or folder.exists():
+        hint = "mount or make the folder, or correct CRAG_FILES_DIR"
+        raise StoreError(f"{folder} is not a folder", hint=hint, code="files_missing", path=folder)
+    return f"{folder} (the first build makes it)"
+
+
+def _web(settings: Settings) -> str:
+    from web_providers import build_providers
+
+    if settings.web_search is SearchMode.OFF:
+        return settings.web_search.value
+    names = [provider.name for provider in build_providers(settings)]
+    return f"{settings.web_search.value}: {', '.join(names)}"
 
 
 def _roles(settings: Settings, *, language: Language) -> Iterator[Check]:

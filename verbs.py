@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import terminal
+from bases import existing_base
 from config import ROOT
 from crag import Crag, build_crag, chosen_thresholds, judge
 from errors import ConfigurationError, CragError
@@ -42,11 +43,13 @@ LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 def build(settings: Settings, options: argparse.Namespace) -> int:
     """Bring the knowledge base up to date with its folder."""
-    with _open_knowledge_base(settings, options) as knowledge_base:
+    from knowledge_base import open_knowledge_base
+
+    with open_knowledge_base(settings, name=options.kb) as knowledge_base:
         report = knowledge_base.build(
             rebuild=options.rebuild,
             progress=terminal.show_progress,
-            passwords=dict(pair.split("=", 1) for pair in options.password),
+            passwords=dict(options.password),
         )
     show(report.as_json(), options=options, text=terminal.build_text)
     return 0
@@ -55,11 +58,12 @@ def build(settings: Settings, options: argparse.Namespace) -> int:
 def ask(settings: Settings, options: argparse.Namespace) -> int:
     """Answer one question, or one JSON line for each line of a batch."""
     with _open_knowledge_base(settings, options) as knowledge_base:
+        files = _known(options.file, knowledge_base=knowledge_base)
         crag = build_crag(settings, knowledge_base=knowledge_base)
         mode = SearchMode(options.web) if options.web else None
         if options.batch:
-            return run_batch(options.batch, work=lambda row: _answer(crag, row=row, options=options, mode=mode))
-        stream = crag.stream(_question(options), files=options.file, search_mode=mode)
+            return run_batch(options.batch, work=lambda row: _answer(crag, row=row, files=files, mode=mode))
+        stream = crag.stream(options.question, files=files, search_mode=mode)
         if options.json:
             for event in stream:
                 if isinstance(event, Answered):
@@ -75,6 +79,7 @@ def retrieve(settings: Settings, options: argparse.Namespace) -> int:
 
     limit = options.k or settings.retrieve_k
     with _open_knowledge_base(settings, options) as knowledge_base:
+        files = _known(options.file, knowledge_base=knowledge_base)
         retriever = HybridRetriever(knowledge_base, embedder=knowledge_base.embedder, settings=settings)
 
         def record(document: Document) -> Json:
@@ -85,12 +90,12 @@ def retrieve(settings: Settings, options: argparse.Namespace) -> int:
             return shown
 
         def search(question: str) -> Json:
-            documents = retriever.retrieve(question, limit=limit, files=options.file, section=options.section)
+            documents = retriever.retrieve(question, limit=limit, files=files, section=options.section)
             return {"documents": [record(document) for document in documents]}
 
         if options.batch:
             return run_batch(options.batch, work=lambda row: search(text_of(row, "question")))
-        show(search(_question(options)), options=options, text=terminal.documents_text)
+        show(search(options.question), options=options, text=terminal.documents_text)
     return 0
 
 
@@ -277,7 +282,7 @@ def clear_web_cache(settings: Settings, options: argparse.Namespace) -> int:
 def _open_knowledge_base(settings: Settings, options: argparse.Namespace) -> KnowledgeBase:
     from knowledge_base import open_knowledge_base
 
-    return open_knowledge_base(settings, name=options.kb)
+    return open_knowledge_base(settings, name=existing_base(settings, name=options.kb).name)
 
 
 def _evaluator(settings: Settings) -> Evaluator:
@@ -298,15 +303,16 @@ def _scores(evaluator: Evaluator, *, question: str | None, rows: Sequence[Row]) 
     return [{"score": round(grade.score, 6), "grade_failed": grade.failed} for grade in grades]
 
 
-def _answer(crag: Crag, *, row: Json, options: argparse.Namespace, mode: SearchMode | None) -> Json:
-    for event in crag.stream(text_of(row, "question"), files=options.file, search_mode=mode):
+def _answer(crag: Crag, *, row: Json, files: Sequence[str], mode: SearchMode | None) -> Json:
+    for event in crag.stream(text_of(row, "question"), files=files, search_mode=mode):
         if isinstance(event, Answered):
             return answer_record(event.answer)
     raise AssertionError("the stream always ends with Answered")
 
 
-def _question(options: argparse.Namespace) -> str:
-    return text_of({"question": options.question}, "question")
+def _known(files: Sequence[str], *, knowledge_base: KnowledgeBase) -> list[str]:
+    """Return the files' exact names; one that is not there is an error, else it would read as an empty library."""
+    return [knowledge_base.path(file).name for file in files]
 
 
 def _passage(text: str, *, rank: int) -> Document:

@@ -20,6 +20,7 @@ UNRELATED = {
     *("language", "trace", "retrieve_k", "dense_weight", "bm25_weight", "llm_provider", "llm_model", "answer_provider"),
     *("answer_model", "grade_provider", "grade_model", "rewrite_provider", "rewrite_model", "evaluator", "upper"),
     *("lower", "strip_floor", "max_strips", "refusal_zh", "refusal_en", "web_search", "web_providers", "web_results"),
+    *("upper_en", "lower_en", "strip_floor_en", "upper_zh", "lower_zh", "strip_floor_zh"),
 }
 """Settings that do not change a knowledge base: it stays open when they are saved."""
 

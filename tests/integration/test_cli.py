@@ -3,6 +3,7 @@ import json
 import shutil
 import subprocess
 import sys
+import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -132,10 +133,49 @@ def test_a_typed_error_is_json_and_exit_code_one(run: Run, tmp_path: Path) -> No
     assert failed["error"]["code"]
 
 
-def test_wrong_usage_is_exit_code_two() -> None:
+@pytest.mark.parametrize(
+    "arguments", [["nonsense"], ["ask"], ["ask", " "], ["retrieve"], ["build", "--password", "abc"]]
+)
+def test_wrong_usage_is_exit_code_two(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
-        cli.main(["nonsense"])
+        cli.main(arguments)
     assert caught.value.code == 2
+    assert "usage: cli.py" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", ["ask", "retrieve"])
+def test_a_file_that_is_in_no_list_is_named(run: Run, verb: str) -> None:
+    (failed,) = run(verb, "office", "--file", "qinghe.pdf", code=1)
+    assert failed["error"]["code"] == "file_unknown"
+    assert "qinghe.pdf" in failed["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["ask", "office"], ["retrieve", "office"], ["list"], ["status"], ["delete", "a.pdf"], ["ask", "--batch", "-"]],
+)
+def test_a_knowledge_base_that_was_never_built_is_named(
+    run: Run, folders: tuple[Path, Path], arguments: list[str]
+) -> None:
+    before = sorted(folders[1].rglob("*"))
+    (failed,) = run(*arguments, "--kb", "tpyo", code=1)
+    assert failed["error"]["code"] == "base_unknown"
+    assert "tpyo" in failed["error"]["message"]
+    assert sorted(folders[1].rglob("*")) == before
+
+
+def test_a_file_is_found_in_another_form_of_its_name(
+    run: Run, folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    files = tmp_path / "Files"
+    files.mkdir()
+    shutil.copy(next(folders[0].glob("*sample*.pdf")), files / unicodedata.normalize("NFD", "café.pdf"))
+    monkeypatch.setenv("CRAG_FILES_DIR", str(files))
+    monkeypatch.setenv("CRAG_DATA_DIR", str(tmp_path / "data"))
+    get_settings.cache_clear()
+    run("build")
+    (found,) = run("retrieve", "office", "--file", unicodedata.normalize("NFC", "café.pdf"))
+    assert found["documents"]
 
 
 def test_help_is_quick_and_loads_no_model() -> None:
