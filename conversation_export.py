@@ -53,7 +53,7 @@ def labelled_lines(turns: Iterable[StoredTurn]) -> str:
     """Return JSONL for `calibrate`: a judged question with its passages and the action that would have been right.
 
     An answer found good, or a refusal found wrong, expects Correct; an answer found bad, or a refusal found right,
-    expects Incorrect.
+    expects Incorrect; so does an answer from the web alone, whose good says nothing good of the documents.
     """
     return "".join(json.dumps(_label(turn), ensure_ascii=False) + "\n" for turn in turns if turn.answer.graded)
 
@@ -61,7 +61,8 @@ def labelled_lines(turns: Iterable[StoredTurn]) -> str:
 def _label(turn: StoredTurn) -> dict[str, Any]:
     answer = turn.answer
     good = turn.rating is Rating.UP
-    expected = Action.CORRECT if good is not answer.refused else Action.INCORRECT
+    web_alone = bool(answer.citations) and all(citation.origin is Origin.WEB for citation in answer.citations)
+    expected = Action.CORRECT if good is not answer.refused and not web_alone else Action.INCORRECT
     return {
         "id": answer.id,
         "question": answer.question,

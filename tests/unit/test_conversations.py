@@ -11,6 +11,7 @@ import pytest
 from conversation_export import labelled_lines, to_json, to_markdown
 from conversations import Conversations, Rating, slim_answer
 from errors import StoreError
+from schema import Citation, Origin
 from tests.helpers_page import make_answer
 
 
@@ -114,6 +115,20 @@ def test_judged_answers_become_labelled_questions(
     assert rows[0]["comment"] == "why"
     kept.rate(turn.id, rating=None)
     assert kept.rated() == ()
+
+
+@pytest.mark.parametrize(("rating", "mixed"), [(Rating.UP, False), (Rating.DOWN, False), (Rating.UP, True)])
+def test_an_answer_from_the_web_alone_says_that_the_documents_do_not_answer(
+    kept: Conversations, rating: Rating, *, mixed: bool
+) -> None:
+    answer = make_answer(scores=(-0.8,))
+    web = Citation(1, Origin.WEB, "Nine.", url="https://a.test/x", title="Water")
+    turn = kept.add(
+        kept.create("c").id, answer=replace(answer, citations=(web, *answer.citations) if mixed else (web,))
+    )
+    kept.rate(turn.id, rating=rating)
+    (row,) = [json.loads(line) for line in labelled_lines(kept.rated()).splitlines()]
+    assert row["expected_action"] == ("correct" if mixed else "incorrect")
 
 
 def test_a_damaged_file_is_a_typed_error(tmp_path: Path) -> None:
