@@ -23,7 +23,15 @@ from catalogue_rows import DocumentRow, FileRow, FileStatus
 from chunker import split_blocks
 from config import Settings
 from embeddings import Embedder
-from errors import CancelledError, CragError, PdfEmptyError, PdfError, PdfUnreadableError
+from errors import (
+    CancelledError,
+    CragError,
+    PdfEmptyError,
+    PdfError,
+    PdfUnreadableError,
+    ProviderError,
+    ProviderResponseError,
+)
 from files_folder import FoundFile, stamp
 from pdf_loader import PageResult, document_id_of, dump_page, load_page
 from retriever import search_terms
@@ -32,6 +40,8 @@ from vector_store import Entry, VectorStore
 
 _logger = logging.getLogger(__name__)
 _BATCH = 128
+_REFUSALS = frozenset({400, 413, 422})
+"""HTTP statuses of a server that does not take a text."""
 _STUMBLES = (PdfError, OSError, ValueError, LookupError, ArithmeticError, RuntimeError, MemoryError)
 
 
@@ -93,7 +103,7 @@ class Indexing:
     def run(self, files: Sequence[FoundFile]) -> BuildReport:
         """Bring the generation up to date with the files found.
 
-        A file that cannot be read is reported as failed and never stops the others.
+        A file that cannot be read, or whose text the embedder refuses, is reported as failed and stops no other.
         :raises StoreError: the store fails.
         :raises ProviderError: the embedder fails; what is done stays done.
         """
@@ -176,11 +186,28 @@ class Indexing:
                 self._index(document_id, files=files)
             except CancelledError:
                 break
+            except ProviderResponseError as error:
+                if not self._refuses_the_text(error):
+                    raise
+                self._store.delete(document_id)
+                # Its pages are read; the next build only embeds them.
+                self._waiting.add(document_id)
+                self._fail(files, document_id=document_id, error=_refusal(error, file=files[0].name))
             except _STUMBLES as error:
                 self._fail(files, document_id=document_id, error=error)
             done += len(files)
             self._clock.finish()
         return sum(map(len, work.values())) - done
+
+    def _refuses_the_text(self, error: ProviderResponseError) -> bool:
+        """Tell a server that does not take one text from one that takes none."""
+        if error.values.get("status") not in _REFUSALS:
+            return False
+        try:
+            self._embedder.embed_queries(["text"])
+        except ProviderError:
+            return False
+        return True
 
     def _index(self, document_id: str, *, files: Sequence[FoundFile]) -> None:
         started = time.perf_counter()
@@ -325,6 +352,13 @@ def _detail(error: BaseException) -> dict[str, Any]:
         return {"code": "pdf_unreadable", "message": str(error)}
     values = {key: str(value) for key, value in error.values.items()}
     return {"code": error.code, "message": str(error), "hint": error.hint, "values": values}
+
+
+def _refusal(error: ProviderResponseError, *, file: str) -> ProviderResponseError:
+    values = error.values
+    named = {"provider": values.get("name", ""), **{key: values.get(key, "") for key in ("url", "model", "status")}}
+    hint = "lower CRAG_CHUNK_SIZE and rebuild, or choose a model that reads longer texts"
+    return ProviderResponseError(f"{file}: {error}", hint=hint, code="embedding_refused", file=file, **named)
 
 
 def _no_access(name: str, *, error: OSError) -> PdfUnreadableError:
