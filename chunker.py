@@ -16,12 +16,14 @@ from dataclasses import dataclass
 from schema import PARATEXT, Block, BlockType, Chunk, Piece
 from sentences import is_table_row, is_table_rule, line_spans
 
-RULES = 1
+RULES = 2
 """Raise it when the same PDF would give other chunks, by the rules here or by those of the layout (pdf_*.py): stores
 built before then say that they want a rebuild, which reads their PDFs again."""
 SEPARATORS = ["\n\n", "\n", "。", "！", "？", "；", ". ", "! ", "? ", "; ", "，", ", ", " ", ""]
 LONGEST_LEAD_IN = 240
 """Widest paragraph ending in a colon that still counts as the caption of the table after it."""
+LONGEST_ROW = 2
+"""A table row up to so many times `chunk_size` stays whole: its cells belong together."""
 SMALL_TABLE = 0.4
 SMALL_SECTION = 0.35
 """Shares of `chunk_size` below which a table stays in its text, and a section joins its neighbour."""
@@ -62,7 +64,8 @@ def split_blocks(
     """Return the chunks of one document in reading order; the same blocks give the same chunks and ids.
 
     Page numbers, headers and footers are left out. `chunk_overlap` repeats up to that width of the block before, where
-    a long block is cut. No chunk is wider than `chunk_size` but for a heading with its first lines or a table row.
+    a long block is cut. No chunk is wider than `chunk_size` but for a heading with its first lines or a table row,
+    which may be twice as wide.
     """
     drafts: list[tuple[tuple[str, ...], BlockType, tuple[_Part, ...], int]] = []
     kept = [block for block in blocks if block.type not in PARATEXT and block.text.strip()]
@@ -181,8 +184,8 @@ def _parts(block: Block, *, before: Block | None, chunk_size: int, overlap: int)
     return [_Part(block, start, end, bound=bound and not number) for number, (start, end) in enumerate(spans)]
 
 
-def _spans(text: str, *, size: int, overlap: int) -> list[tuple[int, int]]:
-    """Cut a text between sentences into even stretches no wider than `size`."""
+def _spans(text: str, *, size: int, overlap: int, separators: Sequence[str] = SEPARATORS) -> list[tuple[int, int]]:
+    """Cut a text between sentences (or at the first of other `separators`) into even stretches no wider than `size`."""
     total = width(text)
     if total <= size:
         return [(0, len(text))]
@@ -190,7 +193,7 @@ def _spans(text: str, *, size: int, overlap: int) -> list[tuple[int, int]]:
 
     room = size - min(overlap, size // 2)
     splitter = RecursiveCharacterTextSplitter(
-        separators=SEPARATORS,
+        separators=list(separators),
         keep_separator="end",
         strip_whitespace=False,
         length_function=width,
@@ -238,16 +241,24 @@ def _packed(parts: Sequence[_Part], *, size: int) -> list[tuple[_Part, ...]]:
 
 
 def _table(block: Block, *, head: tuple[_Part, ...], chunk_size: int) -> _Table:
-    """Cut a table into its header rows and its rows; a row too long to be read is cut like text."""
+    """Cut a table into its header rows and its rows; a row too long to be read is cut between cells, then like text."""
     lines = line_spans(block.text)
     rule = next((n for n, (start, end) in enumerate(lines[:4]) if is_table_rule(block.text[start:end])), None)
     first = 0 if rule is None else rule + 1
     header = tuple(_Part(block, *line) for line in lines[:first])
+    if sum(part.width for part in header) > chunk_size:
+        first, header = 0, ()
     rows: list[_Part] = []
     for start, end in lines[first:] or lines:
         row = block.text[start:end]
-        spans = [(0, len(row))] if is_table_row(row) else _spans(row, size=chunk_size, overlap=0)
-        rows += [_Part(block, start + a, start + b) for a, b in spans]
+        if not is_table_row(row):
+            spans = _spans(row, size=chunk_size, overlap=0)
+        elif width(row) > LONGEST_ROW * chunk_size:
+            room = max(chunk_size - sum(part.width for part in (*head, *header)), chunk_size // 2)
+            spans = _spans(row, size=room, overlap=0, separators=[" | ", *SEPARATORS])
+        else:
+            spans = [(0, len(row))]
+        rows += [_Part(block, start + a, start + b, bound=is_table_rule(row)) for a, b in spans]
     return _Table((*head, *header) if lines[first:] else head, tuple(rows))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from chunker import RULES
 from errors import EmbeddingMismatchError
 from knowledge_base import KnowledgeBase
 from pdf_loader import PageResult
@@ -88,20 +89,23 @@ def test_changed_chunk_rules_want_a_rebuild_that_reads_every_page_again(
     with open_base(tmp_path, loader=loader) as base:
         write_library(base.files_dir, files=2)
         base.build()
-        monkeypatch.setattr("generations.RULES", 2)
+        monkeypatch.setattr("generations.RULES", RULES + 1)
         assert base.status().mismatch == "chunking"
         assert find(base, "heron")
         with pytest.raises(EmbeddingMismatchError) as caught:
             base.build()
         assert caught.value.code == "chunking_changed"
-        assert "chunk_rules: 1 → 2" in caught.value.message
+        assert f"chunk_rules: {RULES} → {RULES + 1}" in caught.value.message
         base.build(rebuild=True)
         assert loader.read == 8
         assert base.status().mismatch == ""
         check_complete(base)
 
 
-def test_store_from_before_the_rules_had_numbers_has_the_first(base: KnowledgeBase) -> None:
+def test_store_from_before_the_rules_had_numbers_has_the_first(
+    base: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("generations.RULES", 1)
     write_library(base.files_dir, files=2)
     base.build()
     generation = base._answering.current()
@@ -111,3 +115,5 @@ def test_store_from_before_the_rules_had_numbers_has_the_first(base: KnowledgeBa
     generation.catalogue.set_meta(signature=json.dumps(noted))
     assert base.status().mismatch == ""
     assert {str(each.status) for each in base.build().files} == {"unchanged"}
+    monkeypatch.undo()
+    assert base.status().mismatch == "chunking"
