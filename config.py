@@ -310,9 +310,9 @@ def get_settings() -> Settings:
     return load_settings()
 
 
-def interface_language(settings: Settings) -> Literal["zh", "en"]:
-    """Return the language of the terminal: the setting, else the system's locale."""
-    if settings.language != "auto":
-        return settings.language
-    locale = os.environ.get("LC_ALL") or os.environ.get("LC_MESSAGES") or os.environ.get("LANG") or ""
-    return "zh" if locale.lower().startswith("zh") else "en"
+def interface_language(settings: Settings | None) -> Literal["zh", "en"]:
+    """Return the language of the terminal: the setting, else the system's locale; None where settings are wrong."""
+    chosen = settings.language if settings else os.environ.get("CRAG_LANGUAGE")
+    system = os.environ.get("LC_ALL") or os.environ.get("LC_MESSAGES") or os.environ.get("LANG") or ""
+    named = chosen if chosen in ("zh", "en") else system
+    return "zh" if named.lower().startswith("zh") else "en"

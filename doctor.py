@@ -12,7 +12,7 @@ from bases import existing_base
 from config import environment_warnings, interface_language
 from crag import chosen_thresholds
 from errors import CragError, StoreError
-from i18n import LANGUAGES, Language, translate
+from i18n import LANGUAGES, SAID, Language, advice, translate
 from schema import SearchMode
 
 if TYPE_CHECKING:
@@ -77,7 +77,8 @@ def _check(name: str, *, language: Language, work: Callable[[], str]) -> Check:
         return Check(name, ok=True, detail=work())
     except CragError as error:
         lead = translate(f"error.{error.code}", language=language, **error.values)
-        return Check(name, ok=False, detail=f"{lead} {error.message}", hint=error.hint)
+        detail = lead if error.code in SAID or error.message in lead else f"{lead} {error.message}"
+        return Check(name, ok=False, detail=detail, hint=_hint(error.code, hint=error.hint, language=language))
 
 
 def _embedder(settings: Settings) -> str:
@@ -138,4 +139,10 @@ def _roles(settings: Settings, *, language: Language) -> Iterator[Check]:
             detail = lead if probe.url in lead else f"{lead} {probe.url}"
         if probe.url:
             detail += f" ({probe.seconds:.2f} s)"
-        yield Check(f"role {probe.role}", ok=probe.ok, detail=detail, hint=probe.hint)
+        hint = _hint(probe.code, hint=probe.hint, language=language)
+        yield Check(f"role {probe.role}", ok=probe.ok, detail=detail, hint=hint)
+
+
+def _hint(code: str, *, hint: str, language: Language) -> str:
+    """The hint for scripts is in English, and always there."""
+    return hint if language == "en" else advice(code, language=language, hint=hint)

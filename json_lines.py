@@ -81,8 +81,8 @@ def read_lines(path: str) -> Iterator[Row]:
                 if line.removeprefix(BOM_UTF8).strip():
                     yield _row(line, number=number)
     except OSError as error:
-        hint = "name a readable JSONL file"
-        raise ConfigurationError(str(error), hint=hint, code="input_unreadable", name=path) from error
+        hint, reason = "name a readable JSONL file", error.strerror or error
+        raise ConfigurationError(str(error), hint=hint, code="input_unreadable", name=path, reason=reason) from error
 
 
 def arriving_lines(path: str) -> Iterator[list[Row]]:
@@ -113,15 +113,18 @@ def arriving_lines(path: str) -> Iterator[list[Row]]:
 
 
 def _row(line: bytes, *, number: int) -> Row:
-    hint = "one JSON object a line, in UTF-8"
     try:
         values = json.loads(line.decode("utf-8-sig"))
+        reason = "" if isinstance(values, dict) else "not an object"
+    except UnicodeDecodeError:
+        reason = "not UTF-8"
     except ValueError as error:
-        reason = "not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
-        return Row({}, ConfigurationError(f"line {number}: {reason}", hint=hint, code="input_line", line=number))
-    if isinstance(values, dict):
+        reason = str(error)
+    if not reason:
         return Row(values)
-    return Row({}, ConfigurationError(f"line {number} is not an object", hint=hint, code="input_line", line=number))
+    hint = "one JSON object a line, in UTF-8"
+    message = f"line {number}: {reason}"
+    return Row({}, ConfigurationError(message, hint=hint, code="input_line", line=number, reason=reason))
 
 
 def text_of(row: Json, name: str) -> str:

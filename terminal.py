@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from config import get_settings, interface_language
 from errors import ConfigurationError, CragError
-from i18n import Language, translate
+from i18n import SAID, Language, advice, translate
 from records import fetch_time
 from schema import (
     Answer,
@@ -45,7 +45,9 @@ def word(key: str, **values: object) -> str:
 def error_text(error: CragError) -> str:
     """Return what failed, the details and what to do."""
     lead = translate(f"error.{error.code}", language=_language(), **error.values)
-    lines = [lead, error.message if error.message != lead else "", error.hint and word("hint", hint=error.hint)]
+    detail = "" if error.code in SAID or error.message in lead else error.message
+    hint = advice(error.code, language=_language(), hint=error.hint)
+    lines = [lead, detail, hint and word("hint", hint=hint)]
     return "\n".join(filter(None, lines))
 
 
@@ -179,4 +181,4 @@ def _language() -> Language:
     try:
         return interface_language(get_settings())
     except ConfigurationError:
-        return "en"
+        return interface_language(None)

@@ -49,6 +49,25 @@ def test_every_key_used_in_the_code_exists() -> None:
     assert sorted(key for key in used if key not in known and key.split(".")[1] not in files) == []
 
 
+def test_chinese_has_one_word_for_each_thing() -> None:
+    chinese = words("zh")
+    for action in ("correct", "ambiguous", "incorrect"):
+        assert chinese[f"cli.action_{action}"].startswith(chinese[f"page.action_{action}"])
+    strips = [key for key, text in words("en").items() if "strip" in text.lower()]
+    assert [key for key in strips if "片段" not in chinese[key] and key != "error.provider_context"] == []
+    chunks = [key for key, text in chinese.items() if "{chunks}" in text]
+    assert [key for key in chunks if "{chunks} 个文本块" not in chinese[key]] == []
+    assert chinese["page.chunks"] == "文本块"
+    assert "保留线" in chinese["page.setting_strip_floor"]
+
+
+def test_switched_off_web_search_promises_nothing_about_models() -> None:
+    """A remote model is sent passages whatever the web search is."""
+    for key in ("page.web_mode_off", "page.option_web_search_off"):
+        assert "machine" not in words("en")[key]
+        assert "本机" not in words("zh")[key]
+
+
 def test_a_missing_value_leaves_a_gap_not_an_error() -> None:
     assert "{" not in translate("answer.reason_incorrect", language="en")
     assert translate("no.such_key", language="en") == "no.such_key"

@@ -7,8 +7,17 @@ from dataclasses import replace
 import pytest
 
 import terminal
+from errors import ConfigurationError, PdfUnreadableError, StoreError
 from schema import Answer, Answered, Citation, Origin, Token
 from tests.helpers_page import make_answer
+
+language_of_the_terminal = terminal._language
+
+
+def test_wrong_settings_are_told_in_the_language_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CRAG_UPPER", "7")
+    monkeypatch.setenv("CRAG_LANGUAGE", "zh")
+    assert language_of_the_terminal() == "zh"
 
 
 @pytest.fixture(autouse=True)
@@ -60,3 +69,32 @@ def test_a_failed_file_is_named_with_all_the_figures_of_its_error() -> None:
     totals = {"documents": 0, "pages": 0, "chunks": 0, "failed": 1}
     text = terminal.build_text({"documents": [row], "totals": totals})
     assert "long.pdf has 12 pages; at most 10 are read." in text
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        StoreError("there is no file 'a.pdf'", hint="list shows the names", code="file_unknown", name="a.pdf"),
+        StoreError("there is no knowledge base 'x'", hint="h", code="base_unknown", name="x", known="默认"),
+        ConfigurationError("line 2: not UTF-8", hint="one JSON object a line", code="input_line", line=2, reason="x"),
+    ],
+)
+def test_an_error_whose_words_say_all_is_one_sentence_in_chinese(
+    error: StoreError | ConfigurationError, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(terminal, "_language", lambda: "zh")
+    shown = terminal.error_text(error)
+    assert "\n" not in shown
+    assert error.message not in shown
+    assert error.hint not in shown
+
+
+def test_a_hint_is_given_in_chinese_where_there_are_words_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    error = PdfUnreadableError("a.pdf: broken", hint="open and save it anew", file="a.pdf")
+    wrong = ConfigurationError("CRAG_UPPER=7: too big", hint="correct it", name="CRAG_UPPER=7: too big")
+    assert terminal.error_text(error).endswith("open and save it anew")
+    monkeypatch.setattr(terminal, "_language", lambda: "zh")
+    assert "open and save" not in terminal.error_text(error)
+    assert "a.pdf: broken" in terminal.error_text(error), "the detail is kept"
+    assert terminal.error_text(wrong).count("too big") == 1
+    assert "请" in terminal.error_text(wrong)
