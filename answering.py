@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from errors import StoreError
 from generations import Generation, Generations
 
 
@@ -52,11 +53,16 @@ class Answering:
         with self._lock:
             number = self._generations.current()
             opened = self._current
-            if opened and opened.number == number and opened.epoch == self._generations.epoch(opened.catalogue):
+            if opened and opened.number == number and self._generations.is_fresh(opened):
                 return opened
             if not number:
                 return None
-            fresh = self._generations.open(number)
+            try:
+                fresh = self._generations.open(number)
+            except StoreError as error:
+                if error.code != "store_gone":
+                    raise
+                return self.current()
             if self._previous:
                 self._retired.append(self._previous)
             self._previous, self._current = opened, fresh

@@ -19,7 +19,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from catalogue_rows import SCHEMA, VERSION, Counts, DocumentRow, FileRow, FileStatus
-from errors import DiskFullError, StoreError, is_disk_full
+from errors import StoreError, store_failure
 from schema import Block, BlockType, Chunk, Piece
 
 __all__ = ["Catalogue", "Counts", "DocumentRow", "FileRow", "FileStatus"]
@@ -74,13 +74,7 @@ class Catalogue:
             self._connection.close()
 
     def _failure(self, error: sqlite3.Error) -> StoreError:
-        if is_disk_full(error):
-            return DiskFullError(error, path=self.path)
-        if isinstance(error, sqlite3.OperationalError):
-            return StoreError(f"{self.path}: {error}", hint="check space and rights", path=self.path, reason=error)
-        return StoreError(
-            f"{self.path}: {error}", hint="cli.py build --rebuild", code="store_damaged", path=self.path, reason=error
-        )
+        return store_failure(error, path=self.path)
 
     @contextmanager
     def _guarded(self) -> Iterator[sqlite3.Connection]:

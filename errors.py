@@ -6,9 +6,12 @@
 from __future__ import annotations
 
 import errno
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+_SQLITE_CODE = re.compile(r"\(code: (\d+)\)")
 
 
 class CragError(Exception):
@@ -142,10 +145,32 @@ class EmbeddingMismatchError(StoreError):
 
 
 class StoreLockedError(StoreError):
-    """Another process is building this knowledge base."""
+    """Another process is building this knowledge base, or holds a file that only one may open."""
 
     code = "store_locked"
     retryable = True
+
+
+def store_failure(error: Exception, *, path: object, local: bool = True) -> StoreError:
+    """Return what a library's failure means for a store: a full disk, a lock, damage, or something else.
+
+    Only a `local` file is ever called damaged: what a server says of its own disk is not for us to mend.
+    """
+    text = f"{path}: {error}"
+    code = _sqlite_code(error)
+    if is_disk_full(error):
+        return DiskFullError(error, path=path)
+    if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED} or "already accessed by another" in str(error):
+        return StoreLockedError(text, hint="close it in the other process, or wait", path=path)
+    if local and (code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB} or "no such table" in str(error)):
+        return StoreError(text, hint="cli.py build --rebuild", code="store_damaged", path=path, reason=error)
+    return StoreError(text, hint="check the store, its disk and its rights", path=path, reason=error)
+
+
+def _sqlite_code(error: Exception) -> int:
+    """Return SQLite's primary result code, also where a library only passes its words on; 0 when there is none."""
+    told = _SQLITE_CODE.search(str(error))
+    return (getattr(error, "sqlite_errorcode", 0) or int(told.group(1) if told else 0)) & 0xFF
 
 
 class SearchError(CragError):

@@ -18,12 +18,11 @@ from catalogue import Catalogue
 from chunker import RULES
 from config import Settings
 from embeddings import Embedder
-from errors import EmbeddingMismatchError, StoreError
+from errors import CragError, EmbeddingMismatchError, ProviderError, StoreError, store_failure
 from vector_store import VectorStore, open_vector_store
 
 _logger = logging.getLogger(__name__)
 _FIRST_RULES = 1
-_MODEL = ("embedder", "dimension")
 _PROCESS = uuid.uuid4().hex
 _epochs: dict[Path, tuple[int, str]] = {}
 _epochs_lock = threading.Lock()
@@ -31,12 +30,13 @@ _epochs_lock = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """One opened generation; `epoch` tells how fresh its view of an embedded store is."""
+    """One opened generation; `epoch` tells how fresh its view of an embedded store is, `file` which file it reads."""
 
     number: int
     catalogue: Catalogue
     store: VectorStore
     epoch: int
+    file: tuple[int, int]
 
     def signature(self) -> dict[str, Any]:
         """Return what it was built with: embedder, dimension, chunk_size, chunk_overlap, chunk_rules."""
@@ -66,7 +66,9 @@ class Generations:
             return int(note.read_text(encoding="utf-8"))
         except FileNotFoundError:
             return 0
-        except (OSError, ValueError) as error:
+        except OSError as error:
+            raise store_failure(error, path=note) from error
+        except ValueError as error:
             raise StoreError(
                 f"{note}: {error}", hint="cli.py build --rebuild", code="store_damaged", path=note, reason=error
             ) from error
@@ -78,17 +80,47 @@ class Generations:
         written.replace(self._base.folder / "current")
 
     def open(self, number: int) -> Generation:
-        """Open a generation's catalogue and collection.
+        """Open a generation's catalogue and collection, with the vectors' length that it was built with.
 
-        :raises StoreError: either cannot be opened.
+        :raises StoreError: either cannot be opened; `store_gone` when another generation took its place meanwhile.
         """
+        file = self._file(number)
+        if file is None:
+            raise self._missing(number)
         catalogue = Catalogue(self._path(number), writer=_PROCESS)
         try:
+            noted = _signature(catalogue)
+            if not noted:
+                raise self._missing(number)
             epoch = self.epoch(catalogue)
-            return Generation(number, catalogue, self._open_store(number, epoch=epoch), epoch)
-        except StoreError:
+            store = self._open_store(number, dimension=noted["dimension"], epoch=epoch)
+            return Generation(number, catalogue, store, epoch, file)
+        except CragError:
             catalogue.close()
             raise
+
+    def is_fresh(self, generation: Generation) -> bool:
+        """Tell whether an opened generation reads the file that is there now, and sees what others have written."""
+        there = self._file(generation.number)
+        return there == generation.file and generation.epoch == self.epoch(generation.catalogue)
+
+    def _file(self, number: int) -> tuple[int, int] | None:
+        """Return what tells a generation's file from one that was set aside; None when there is none."""
+        try:
+            found = self._path(number).stat()
+        except FileNotFoundError:
+            return None
+        return found.st_dev, found.st_ino
+
+    def _missing(self, number: int) -> StoreError:
+        path = self._path(number)
+        gone = self.current() != number
+        return StoreError(
+            f"{path} is gone or empty",
+            hint="ask again" if gone else "cli.py build --rebuild",
+            code="store_gone" if gone else "store_damaged",
+            path=path,
+        )
 
     def epoch(self, catalogue: Catalogue) -> int:
         """Return a number that grows whenever another process has written since this one opened the store.
@@ -114,13 +146,10 @@ class Generations:
         """
         number = current + 1 if rebuild or not current else current
         signature = self.signature()
-        if number == current:
-            found = self._noted(number)
-            if found and found != signature:
-                raise self.mismatch(found)
-        else:
-            found = signature if self.unfinished(current) else {}
-        if not found:
+        found = self._noted(number) if number in {current, self.unfinished(current)} else {}
+        if found and found != signature and number == current:
+            raise self.mismatch(found)
+        if found != signature:
             self.remove(number)
             catalogue = Catalogue(self._path(number))
             catalogue.set_meta(signature=json.dumps(signature), parser=self._parser())
@@ -140,7 +169,7 @@ class Generations:
         try:
             catalogue = Catalogue(path)
             try:
-                same = _signature(catalogue) == self.signature() and catalogue.meta("parser") == self._parser()
+                same = not self.mismatch_of(_signature(catalogue)) and catalogue.meta("parser") == self._parser()
             finally:
                 catalogue.close()
         except StoreError as error:
@@ -166,7 +195,7 @@ class Generations:
         if not current or current == number:
             return None
         found = self._noted(current)
-        if not self.mismatch_of(found) or found.get("chunk_rules") != RULES:
+        if not self.mismatch_of(found, dimension=self._embedder.dimension) or found.get("chunk_rules") != RULES:
             return None
         catalogue = Catalogue(self._path(current))
         if catalogue.meta("parser") == self._parser():
@@ -178,30 +207,47 @@ class Generations:
         return f"{self._settings.pdf_parser} {self._settings.mineru_model}"
 
     def signature(self) -> dict[str, Any]:
-        """Return what a build with the present settings depends on."""
+        """Return what a build with the present settings depends on.
+
+        :raises ProviderError: the provider of the embeddings cannot tell their dimension.
+        """
+        return {**self._names(), "dimension": self._embedder.dimension}
+
+    def shown(self) -> dict[str, Any]:
+        """Return the signature for a status: its dimension is 0 while the provider cannot tell it."""
+        try:
+            return self.signature()
+        except ProviderError:
+            return {**self._names(), "dimension": 0}
+
+    def _names(self) -> dict[str, Any]:
+        """Return what is known of the signature without a provider."""
         return {
             "embedder": self._embedder.name,
-            "dimension": self._embedder.dimension,
             "chunk_size": self._settings.chunk_size,
             "chunk_overlap": self._settings.chunk_overlap,
             "chunk_rules": RULES,
         }
 
-    def mismatch_of(self, found: Mapping[str, Any]) -> str:
-        """Return what differs from the present settings: "embedder", "chunking", or "" when nothing does."""
-        mine = self.signature()
-        if any(found.get(name) != mine[name] for name in _MODEL):
+    def mismatch_of(self, found: Mapping[str, Any], *, dimension: int = 0) -> str:
+        """Return what differs from the present settings: "embedder", "chunking", or "" when nothing does.
+
+        No provider is asked for the length of its vectors: give `dimension` where it is known.
+        """
+        mine = self._names()
+        if found.get("embedder") != mine["embedder"] or dimension not in {0, found.get("dimension")}:
             return "embedder"
-        return "chunking" if found != mine else ""
+        return "chunking" if any(found.get(name) != value for name, value in mine.items()) else ""
 
     def mismatch(self, found: Mapping[str, Any]) -> EmbeddingMismatchError:
         """Return the error that says what differs from the present settings."""
         mine = self.signature()
+        differs = self.mismatch_of(found, dimension=mine["dimension"])
         changes = ", ".join(f"{key}: {found.get(key)} → {mine[key]}" for key in mine if found.get(key) != mine[key])
         return EmbeddingMismatchError(
             f"{self._base.name} was built with other settings ({changes})",
             hint="rebuild (cli.py build --rebuild), or set them back",
-            code="embedding_mismatch" if self.mismatch_of(found) == "embedder" else "chunking_changed",
+            code="embedding_mismatch" if differs == "embedder" else "chunking_changed",
             name=self._base.name,
             changes=changes,
         )
@@ -209,21 +255,19 @@ class Generations:
     def sound(self, number: int) -> bool:
         """Tell whether a generation can be opened and read.
 
-        :raises StoreError: its server cannot be reached, which says nothing about it.
+        :raises StoreError: it is locked, out of reach or short of room, which says nothing about it.
         """
         try:
             generation = self.open(number)
+            try:
+                generation.catalogue.counts()
+                generation.store.count()
+            finally:
+                generation.close()
         except StoreError as error:
-            if error.code == "store_unreachable":
+            if error.code != "store_damaged":
                 raise
             return False
-        try:
-            generation.catalogue.counts()
-            generation.store.count()
-        except StoreError:
-            return False
-        finally:
-            generation.close()
         return True
 
     def set_aside(self) -> Path:
@@ -235,6 +279,10 @@ class Generations:
         for path in (*folder.glob("catalogue-*"), folder / "vectors", folder / "current"):
             if path.exists():
                 path.rename(aside / path.name)
+        with _epochs_lock:
+            # A client that this process still holds reads the files that were moved.
+            epoch, known = _epochs.get(folder, (0, ""))
+            _epochs[folder] = (epoch + 1, known)
         return aside
 
     def remove_others(self, *kept: int) -> None:
@@ -247,7 +295,7 @@ class Generations:
     def remove(self, number: int) -> None:
         """Remove one generation, collection first, so that what is left of a killed removal is found again."""
         epoch, _ = _epochs.get(self._base.folder, (0, ""))
-        store = self._open_store(number, epoch=epoch)
+        store = self._open_store(number, dimension=self._dimension(number), epoch=epoch)
         store.drop()
         store.close()
         for suffix in ("-wal", "-shm", ""):
@@ -261,13 +309,22 @@ class Generations:
     def _path(self, number: int) -> Path:
         return self._base.folder / f"catalogue-{number}.sqlite3"
 
-    def _open_store(self, number: int, *, epoch: int) -> VectorStore:
+    def _dimension(self, number: int) -> int:
+        """Return the length of a generation's vectors: as noted, else the present one."""
+        try:
+            noted = self._noted(number)
+        except StoreError:
+            _logger.warning("%s cannot be read; its vectors are removed all the same", self._path(number).name)
+            noted = {}
+        return int(noted.get("dimension") or self._embedder.dimension)
+
+    def _open_store(self, number: int, *, dimension: int, epoch: int) -> VectorStore:
         key = hashlib.sha256(f"{self._base.id()}/{number}".encode()).hexdigest()[:24]
         return open_vector_store(
             self._settings,
             folder=self._base.folder / "vectors",
             collection=f"kb_{key}",
-            dimension=self._embedder.dimension,
+            dimension=dimension,
             epoch=epoch,
         )
 

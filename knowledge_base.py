@@ -149,7 +149,9 @@ class KnowledgeBase:
             return self._generations.current()
         try:
             current = self._generations.current()
-        except StoreError:
+        except StoreError as error:
+            if error.code != "store_damaged":
+                raise
             sound, current = False, 0
         else:
             sound = not current or self._generations.sound(current)
@@ -220,7 +222,7 @@ class KnowledgeBase:
             if reading.current is None:
                 return []
             signature = reading.current.signature()
-            if self._generations.mismatch_of(signature) == "embedder":
+            if self._generations.mismatch_of(signature, dimension=len(vector)) == "embedder":
                 raise self._generations.mismatch(signature)
             documents = reading.current.catalogue.document_ids(files)
             if files and not documents:
@@ -305,7 +307,7 @@ class KnowledgeBase:
         with self._answering.reading() as reading:
             generation = reading.current
             counts = generation.catalogue.counts() if generation else Counts(0, 0, 0, 0, 0)
-            signature = generation.signature() if generation else self._generations.signature()
+            signature = generation.signature() if generation else self._generations.shown()
             vectors = generation.store.count() if generation else 0
         return Status(
             name=self.name,

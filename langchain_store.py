@@ -2,73 +2,32 @@
 
 LangChain's interface adds, deletes by id and searches; it neither lists nor counts. So a small SQLite ledger beside
 the catalogue notes which ids were written. A row is noted before its vector is written and completed after, so that a
-killed write is done again.
+killed write is done again. Milvus and Qdrant are asked what of it is really there; of other stores the ledger is
+believed.
 """
 
 from __future__ import annotations
 
-import importlib
+import logging
 import sqlite3
-import sys
 import threading
 import uuid
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 from langchain_core.documents import Document
-from langchain_core.embeddings import Embeddings
-from langchain_core.vectorstores import VectorStore
 
+from chroma_client import without_password
 from config import Settings
-from errors import ConfigurationError, StoreError
+from errors import StoreError, store_failure
+from langchain_backends import Backend, ReadyVectors, failures, open_backend
 from vector_store import Entry, Vectors
 
+_logger = logging.getLogger(__name__)
 _BATCH = 500
 _IDS = uuid.UUID("6a1f2a52-1f0e-4d0c-9a52-0d6f3f1f7c11")
-_CLIENT_ERRORS = {
-    "pymilvus.exceptions": "MilvusException",
-    "qdrant_client.http.exceptions": "ApiException",
-    "httpx": "HTTPError",
-}
-_sharing = threading.Lock()
-_clients: dict[str, tuple[Any, int]] = {}
 _LEDGER = "CREATE TABLE IF NOT EXISTS ledger (id TEXT PRIMARY KEY, document_id TEXT NOT NULL, digest TEXT NOT NULL);"
-
-
-@dataclass(frozen=True, slots=True)
-class Backend:
-    """A LangChain store; `within` makes its filter argument for some documents, `drop` removes the collection."""
-
-    store: VectorStore
-    within: Callable[[Sequence[str]], dict[str, Any]]
-    drop: Callable[[], object]
-    close: Callable[[], object]
-
-
-class ReadyVectors(Embeddings):
-    """Hands LangChain the vectors that were made already: a text is the key of its vector."""
-
-    def __init__(self, dimension: int) -> None:
-        self.dimension = dimension
-        self._ready = threading.local()
-
-    def offer(self, vectors: dict[str, Vectors]) -> None:
-        """Set the vectors that this thread's next call may ask for."""
-        self._ready.vectors = vectors
-
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """Return the vectors offered under these keys; a store that probes for the dimension gets a unit vector."""
-        ready: dict[str, Vectors] = getattr(self._ready, "vectors", {})
-        probe = np.eye(1, self.dimension, dtype=np.float32)[0]
-        return [ready.get(text, probe).tolist() for text in texts]
-
-    def embed_query(self, text: str) -> list[float]:
-        """Return the vector offered under this key."""
-        return self.embed_documents([text])[0]
 
 
 class LangChainStore:
@@ -82,19 +41,24 @@ class LangChainStore:
         self._vectors = vectors
         self._where = where
         self._lock = threading.RLock()
-        with self._guarded():
-            ledger.parent.mkdir(parents=True, exist_ok=True)
-            self._ledger = sqlite3.connect(ledger, isolation_level=None, check_same_thread=False, timeout=30.0)
-            self._ledger.executescript(f"PRAGMA journal_mode = WAL; {_LEDGER}")
+        self._path = ledger
+        try:
+            with self._guarded():
+                self._ledger = sqlite3.connect(ledger, isolation_level=None, check_same_thread=False, timeout=30.0)
+                self._ledger.executescript(f"PRAGMA journal_mode = WAL; {_LEDGER}")
+        except StoreError:
+            backend.close()
+            raise
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
         try:
             with self._lock:
                 yield
-        except _failures() as error:
-            text = f"{self._where}: {error}"
-            raise StoreError(text, hint="check the store", path=self._where, reason=error) from error
+        except failures() as error:
+            # The ledger is a file here wherever the vectors are.
+            local = isinstance(error, sqlite3.Error) or "://" not in self._where
+            raise store_failure(error, path=self._where, local=local) from error
 
     def upsert(self, entries: Sequence[Entry], *, vectors: Vectors) -> None:
         """Write in batches: note, remove what was there, write, complete the note."""
@@ -117,7 +81,7 @@ class LangChainStore:
 
     def delete(self, document_id: str) -> None:
         """Remove every vector of a document."""
-        self.delete_ids(self.digests(document_id))
+        self.delete_ids(self._noted(document_id))
 
     def delete_ids(self, ids: Collection[str]) -> None:
         """Remove single vectors, then their notes."""
@@ -129,7 +93,18 @@ class LangChainStore:
                 self._ledger.executemany("DELETE FROM ledger WHERE id = ?", [(each,) for each in part])
 
     def digests(self, document_id: str) -> dict[str, str]:
-        """Return chunk id → digest from the ledger."""
+        """Return chunk id → digest from the ledger, of what the store really holds where it can tell."""
+        noted = self._noted(document_id)
+        if self._backend.present is None:
+            return noted
+        there: set[str] = set()
+        ordered = [_key(each) for each in noted]
+        for start in range(0, len(ordered), _BATCH):
+            with self._guarded():
+                there.update(self._backend.present(ordered[start : start + _BATCH]))
+        return {key: digest for key, digest in noted.items() if _key(key) in there}
+
+    def _noted(self, document_id: str) -> dict[str, str]:
         with self._guarded():
             rows = self._ledger.execute("SELECT id, digest FROM ledger WHERE document_id = ?", (document_id,))
             return dict(rows.fetchall())
@@ -150,15 +125,27 @@ class LangChainStore:
         return [(document.page_content, score) for (document, _), score in zip(found, scores, strict=True)]
 
     def count(self) -> int:
-        """Return how many vectors the ledger notes."""
+        """Return how many vectors the store holds; of one that cannot tell, how many the ledger notes."""
         with self._guarded():
+            if self._backend.count:
+                return self._backend.count()
             return int(self._ledger.execute("SELECT count(*) FROM ledger").fetchone()[0])
 
     def drop(self) -> None:
-        """Remove the whole collection and its notes."""
+        """Remove the whole collection, or what the ledger notes of it, then the ledger itself."""
         with self._guarded():
-            self._backend.drop()
+            if self._backend.drop:
+                self._backend.drop()
+            else:
+                self.delete_ids([row[0] for row in self._ledger.execute("SELECT id FROM ledger").fetchall()])
             self._ledger.execute("DELETE FROM ledger")
+        self._ledger.close()
+        for suffix in ("-wal", "-shm", ""):
+            try:
+                self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
+            except PermissionError:
+                _logger.info("%s is in use and stays, empty", self._path.name)
+                return
 
     def close(self) -> None:
         """Close the ledger and the store."""
@@ -176,111 +163,12 @@ def open_langchain_store(settings: Settings, *, folder: Path, collection: str, d
     """
     vectors = ReadyVectors(dimension)
     folder.mkdir(parents=True, exist_ok=True)
-    name = settings.vector_store
+    backend = open_backend(settings, folder=folder, collection=collection, vectors=vectors)
     url = settings.vector_store_url
-    try:
-        match name:
-            case "milvus":
-                backend = _milvus(vectors, collection=collection, url=url or str(folder / "milvus.db"))
-            case "qdrant":
-                backend = _qdrant(vectors, collection=collection, url=url or str(folder / "qdrant"))
-            case _ if ":" in name:
-                backend = _custom(vectors, collection=collection, url=url, function=name)
-            case _:
-                raise _unknown(name, reason="")
-    except (ImportError, AttributeError) as error:
-        raise _unknown(name, reason=str(error)) from error
-    except _failures() as error:
-        where = url or str(folder)
-        code = "store_unreachable" if "://" in where else "store_damaged"
-        raise StoreError(f"{name} at {where}: {error}", hint="check it", code=code, path=where, reason=error) from error
-    return LangChainStore(backend, vectors=vectors, ledger=folder / f"ledger-{collection}.sqlite3", where=url or name)
-
-
-def _unknown(name: str, *, reason: str) -> ConfigurationError:
-    return ConfigurationError(
-        f"CRAG_VECTOR_STORE={name!r} cannot be used{': ' * bool(reason)}{reason}",
-        hint="use chroma, milvus (pip install langchain-milvus), qdrant (pip install langchain-qdrant)"
-        " or module:function",
-        name="CRAG_VECTOR_STORE",
-    )
+    where = without_password(url) if "://" in url else url or settings.vector_store
+    return LangChainStore(backend, vectors=vectors, ledger=folder / f"ledger-{collection}.sqlite3", where=where)
 
 
 def _key(chunk_id: str) -> str:
     """Return a UUID for a chunk id: the one form of id that every store takes."""
     return str(uuid.uuid5(_IDS, chunk_id))
-
-
-def _failures() -> tuple[type[Exception], ...]:
-    """Return what a store may raise: the usual, and the errors of the clients in use, which share no base class."""
-    found: list[type[Exception]] = [sqlite3.Error, OSError, ValueError, RuntimeError, LookupError]
-    for module, name in _CLIENT_ERRORS.items():
-        if module in sys.modules:
-            found.append(getattr(sys.modules[module], name))
-    return tuple(found)
-
-
-def _milvus(vectors: ReadyVectors, *, collection: str, url: str) -> Backend:
-    from langchain_milvus import Milvus
-
-    store = Milvus(
-        vectors,
-        collection_name=collection,
-        connection_args={"uri": url},
-        index_params={"index_type": "AUTOINDEX", "metric_type": "COSINE"},
-        consistency_level="Strong",
-    )
-
-    def within(document_ids: Sequence[str]) -> dict[str, Any]:
-        return {"expr": f"document_id in {list(document_ids)!r}"}
-
-    return Backend(store, within, lambda: store.client.drop_collection(collection), store.client.close)
-
-
-def _qdrant(vectors: ReadyVectors, *, collection: str, url: str) -> Backend:
-    from langchain_qdrant import QdrantVectorStore
-    from qdrant_client import QdrantClient, models
-
-    client = QdrantClient(url=url) if "://" in url else _shared(url, make=lambda: QdrantClient(path=url))
-    if not client.collection_exists(collection):
-        size = models.VectorParams(size=vectors.dimension, distance=models.Distance.COSINE)
-        client.create_collection(collection, vectors_config=size)
-    store = QdrantVectorStore(client, collection_name=collection, embedding=vectors)
-
-    def within(document_ids: Sequence[str]) -> dict[str, Any]:
-        match = models.MatchAny(any=list(document_ids))
-        return {"filter": models.Filter(must=[models.FieldCondition(key="metadata.document_id", match=match)])}
-
-    def close() -> None:
-        if "://" in url or _unshared(url):
-            client.close()
-
-    return Backend(store, within, lambda: client.delete_collection(collection), close)
-
-
-def _shared(folder: str, *, make: Callable[[], Any]) -> Any:
-    """Return the one client of a local folder, which only one may have open; count who uses it."""
-    with _sharing:
-        client, users = _clients.get(folder) or (make(), 0)
-        _clients[folder] = (client, users + 1)
-        return client
-
-
-def _unshared(folder: str) -> bool:
-    """Count one user less; tell whether nobody is left."""
-    with _sharing:
-        client, users = _clients.pop(folder)
-        if users > 1:
-            _clients[folder] = (client, users - 1)
-        return users == 1
-
-
-def _custom(vectors: ReadyVectors, *, collection: str, url: str, function: str) -> Backend:
-    module, _, name = function.partition(":")
-    make = getattr(importlib.import_module(module), name)
-    store: VectorStore = make(collection=collection, embedding=vectors, url=url)
-
-    def within(document_ids: Sequence[str]) -> dict[str, Any]:
-        return {"filter": {"document_id": {"$in": list(document_ids)}}}
-
-    return Backend(store, within, lambda: None, lambda: None)

@@ -6,32 +6,28 @@ Vectors are always ours (L2-normalised); similarities are cosines.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
-from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
 
+from chroma_client import chroma_errors, embedded_client, server_client, without_password
 from config import Settings
-from errors import ConfigurationError, DiskFullError, StoreError, is_disk_full
+from errors import StoreError
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
     from chromadb.api.models.Collection import Collection as ChromaCollection
-    from chromadb.config import Settings as ChromaSettings
 
 Vectors = NDArray[np.float32]
 _READ = 5000
-_EPOCHS = 50
 _UNBORN = "Nothing found on disk"
 _TRIES, _PAUSE = 20, 0.02
-_opening = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,25 +78,30 @@ class VectorStore(Protocol):
 class ChromaStore:
     """One cosine collection of a Chroma client, embedded or on a server.
 
-    :raises StoreError: Chroma fails; `code` is store_damaged when its folder cannot be read.
+    :raises StoreError: Chroma fails; `code` as `chroma_client` says.
     """
 
-    def __init__(self, client: ClientAPI, *, collection: str, dimension: int, where: str) -> None:
+    def __init__(self, client: ClientAPI, *, collection: str, dimension: int, where: str, local: bool = True) -> None:
         self._client = client
         self._name = collection
         self._where = where
-        with self._guarded():
-            self._batch = client.get_max_batch_size()
-            self._collection: ChromaCollection = client.get_or_create_collection(
-                collection,
-                configuration={"hnsw": {"space": "cosine", "ef_construction": 128, "ef_search": 128}},
-                metadata={"dimension": dimension},
-                embedding_function=None,
-            )
+        self._local = local
+        try:
+            with self._guarded():
+                self._batch = client.get_max_batch_size()
+                self._collection: ChromaCollection = client.get_or_create_collection(
+                    collection,
+                    configuration={"hnsw": {"space": "cosine", "ef_construction": 128, "ef_search": 128}},
+                    metadata={"dimension": dimension},
+                    embedding_function=None,
+                )
+        except StoreError:
+            self.close()
+            raise
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
-        with chroma_errors(self._where):
+        with chroma_errors(self._where, local=self._local):
             yield
 
     def upsert(self, entries: Sequence[Entry], *, vectors: Vectors) -> None:
@@ -180,25 +181,6 @@ class ChromaStore:
                 session.close()
 
 
-@contextmanager
-def chroma_errors(where: str) -> Iterator[None]:
-    """Turn what Chroma raises into StoreError that names the place.
-
-    :raises StoreError: `store_gone` when the collection was removed meanwhile, `disk_full`, else `store`.
-    """
-    import httpx
-    from chromadb.errors import ChromaError, NotFoundError
-
-    try:
-        yield
-    except NotFoundError as error:
-        raise StoreError(f"{where}: {error}", hint="ask again", code="store_gone", path=where, reason=error) from error
-    except (ChromaError, ValueError, RuntimeError, httpx.HTTPError, OSError) as error:
-        if is_disk_full(error):
-            raise DiskFullError(error, path=where) from error
-        raise StoreError(f"{where}: {error}", hint="check the store", path=where, reason=error) from error
-
-
 def open_vector_store(
     settings: Settings, *, folder: Path, collection: str, dimension: int, epoch: int = 0
 ) -> VectorStore:
@@ -213,50 +195,10 @@ def open_vector_store(
         from langchain_store import open_langchain_store
 
         return open_langchain_store(settings, folder=folder, collection=collection, dimension=dimension)
-    import chromadb
-    from chromadb.config import Settings as ChromaSettings
-
-    quiet = ChromaSettings(anonymized_telemetry=False)
     if settings.chroma_url:
-        address = urlsplit(settings.chroma_url)
-        if address.scheme not in {"http", "https"} or not address.hostname:
-            raise ConfigurationError(
-                f"CRAG_CHROMA_URL={settings.chroma_url!r} is not an address",
-                hint="use http://host:8000",
-                name="CRAG_CHROMA_URL",
-            )
-        secure = address.scheme == "https"
-        port = address.port or (443 if secure else 8000)
-        try:
-            client = chromadb.HttpClient(address.hostname, port=port, ssl=secure, settings=quiet)
-        except (ValueError, OSError) as error:
-            raise StoreError(
-                f"no Chroma server at {settings.chroma_url}: {error}",
-                hint="start it, or correct CRAG_CHROMA_URL",
-                code="store_unreachable",
-                path=settings.chroma_url,
-            ) from error
-        return ChromaStore(client, collection=collection, dimension=dimension, where=settings.chroma_url)
-    with _opening:
-        client = _embedded_client(folder, settings=quiet, epoch=epoch)
-    return ChromaStore(client, collection=collection, dimension=dimension, where=str(folder))
-
-
-def _embedded_client(folder: Path, *, settings: ChromaSettings, epoch: int) -> ClientAPI:
-    import chromadb
-    from chromadb.api.shared_system_client import SharedSystemClient
-    from chromadb.errors import ChromaError
-
-    folder.mkdir(parents=True, exist_ok=True)
-    # Chroma shares one instance per spelling of a path.
-    path = str(folder) + "/." * (epoch % _EPOCHS)
-    try:
-        return chromadb.PersistentClient(path, settings=settings)
-    except (ChromaError, ValueError, RuntimeError, AttributeError, OSError) as error:
-        # Chroma keeps a client that did not start and hands it out again; whatever is put in its place would fail too.
-        getattr(SharedSystemClient, "_identifier_to_system", {}).pop(path, None)
-        if is_disk_full(error):
-            raise DiskFullError(error, path=folder) from error
-        raise StoreError(
-            f"{folder}: {error}", hint="cli.py build --rebuild", code="store_damaged", path=folder, reason=error
-        ) from error
+        client = server_client(settings.chroma_url)
+        where = without_password(settings.chroma_url)
+    else:
+        client = embedded_client(folder, epoch=epoch)
+        where = str(folder)
+    return ChromaStore(client, collection=collection, dimension=dimension, where=where, local=not settings.chroma_url)

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from catalogue import Catalogue
+from chroma_client import chroma_errors
 from errors import DiskFullError, StoreError
 from i18n import LANGUAGES, translate
 from tests.integration.helpers_store import check_complete, open_base, write_library
-from vector_store import chroma_errors
 
 
 def test_catalogue_that_cannot_grow_keeps_its_pages(tmp_path: Path) -> None:
