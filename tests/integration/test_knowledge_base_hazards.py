@@ -14,11 +14,12 @@ import pytest
 import indexing
 from build_report import BuildReport, Progress
 from catalogue import Catalogue
-from errors import StoreError
+from errors import ProviderUnavailableError, StoreError
 from knowledge_base import KnowledgeBase
 from pdf_loader import PageResult, document_id_of
 from tests.integration.helpers_store import (
     LineLoader,
+    WordEmbedder,
     check_complete,
     find,
     open_base,
@@ -277,6 +278,28 @@ def test_a_stopped_rebuild_survives_a_delete_and_an_update(
     base.build(rebuild=True)
     check_complete(base)
     assert loader.read == [("file-0002.pdf", 2), ("file-0003.pdf", 1), ("file-0003.pdf", 2)]
+
+
+class SilentEmbedder(WordEmbedder):
+    """A provider that cannot be reached: it does not even tell how long its vectors are."""
+
+    def __init__(self) -> None:
+        self.name = "words"
+
+    def __getattr__(self, name: str) -> int:
+        raise ProviderUnavailableError(name)
+
+
+def test_a_file_is_deleted_from_a_stopped_rebuild_while_the_provider_is_silent(tmp_path: Path) -> None:
+    with open_base(tmp_path) as base:
+        write_library(base.files_dir, files=3)
+        base.build()
+        assert base.build(rebuild=True, **stop_at(file=3, page=1)).stopped
+    with open_base(tmp_path, embedder=SilentEmbedder()) as base:
+        base.delete("file-0000.pdf")
+    with open_base(tmp_path) as base:
+        assert set(outcomes(base.build(rebuild=True))) == {"file-0001.pdf", "file-0002.pdf"}
+        check_complete(base)
 
 
 def test_a_stopped_rebuild_begun_with_other_settings_goes_with_the_next_update(tmp_path: Path) -> None:
