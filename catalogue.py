@@ -13,6 +13,7 @@ import uuid
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from pydantic import TypeAdapter
 from catalogue_rows import SCHEMA, VERSION, Counts, DocumentRow, FileRow, FileStatus
 from errors import StoreError, store_failure
 from schema import Block, BlockType, Chunk, Piece
+from wording import under
 
 __all__ = ["Catalogue", "Counts", "DocumentRow", "FileRow", "FileStatus"]
 
@@ -30,6 +32,9 @@ _VARIABLES = 900
 _POSTINGS = 10_000
 _FEWEST = 2
 _REMEMBERED = 50_000
+_SECTION = (
+    "heading_path IN (SELECT heading_path FROM (SELECT DISTINCT heading_path FROM chunks) WHERE under(heading_path, ?))"
+)
 
 
 class Catalogue:
@@ -50,6 +55,7 @@ class Catalogue:
             raise self._failure(error) from error
         try:
             with self._guarded() as connection:
+                connection.create_function("under", 2, _under, deterministic=True)
                 connection.execute("PRAGMA journal_mode = WAL")
                 self._migrate(connection)
         except StoreError:
@@ -278,8 +284,11 @@ class Catalogue:
                 found[document_id] = (*found.get(document_id, ()), name)
         return found
 
-    def document_ids(self, names: Collection[str]) -> tuple[str, ...]:
-        """Return the contents of these files, without repeats."""
+    def document_ids(self, names: Collection[str], *, section: str = "") -> tuple[str, ...]:
+        """Return the contents of these files, without repeats.
+
+        With a `section`, only those with a heading that contains it; of any file when none is named.
+        """
         found: dict[str, None] = {}
         for part in _parts(names):
             with self._guarded() as connection:
@@ -288,17 +297,22 @@ class Catalogue:
                     part,
                 ).fetchall()
             found.update(dict.fromkeys(row[0] for row in rows))
-        return tuple(found)
+        if not section:
+            return tuple(found)
+        with self._guarded() as connection:
+            rows = connection.execute(
+                f"SELECT DISTINCT document_id FROM chunks WHERE {_SECTION} ORDER BY document_id",  # noqa: S608
+                (section,),
+            ).fetchall()
+        return tuple(row[0] for row in rows if not names or row[0] in found)
 
-    def known(self, chunk_ids: Collection[str]) -> frozenset[str]:
-        """Return those of the ids that are committed."""
+    def known(self, chunk_ids: Collection[str], *, section: str = "") -> frozenset[str]:
+        """Return those of the ids that are committed, and under a heading that contains `section`."""
         found: set[str] = set()
         for part in _parts(chunk_ids):
             with self._guarded() as connection:
-                found.update(
-                    row[0]
-                    for row in connection.execute(f"SELECT id FROM chunks WHERE id IN ({_marks(part)})", part)  # noqa: S608
-                )
+                rows = connection.execute(f"SELECT id, heading_path FROM chunks WHERE id IN ({_marks(part)})", part)  # noqa: S608
+                found.update(key for key, path in rows if not section or _under(path, section))
         return frozenset(found)
 
     def chunk_ids(self, document_id: str) -> tuple[str, ...]:
@@ -363,14 +377,16 @@ class Catalogue:
         return tuple(_BLOCK.validate_json(row[0]) for row in rows)
 
     def lexical(
-        self, terms: Sequence[str], *, limit: int, document_ids: Collection[str] = ()
+        self, terms: Sequence[str], *, limit: int, document_ids: Collection[str] = (), section: str = ""
     ) -> list[tuple[str, float]]:
         """Return (chunk id, BM25 score) of the best chunks with any of the terms, best first, higher is better.
 
         Terms are counted from the rarest on until they reach 10,000 chunks: the ones left out are in so many chunks
         that they tell little, and would take most of the time.
         """
-        own = f" AND +rowid IN (SELECT row FROM chunks WHERE document_id IN ({_marks(document_ids)}))"  # noqa: S608
+        within = [f"document_id IN ({_marks(document_ids)})"] if document_ids else []
+        within += [_SECTION] if section else []
+        own = f" AND +rowid IN (SELECT row FROM chunks WHERE {' AND '.join(within)})" if within else ""  # noqa: S608
         with self._guarded() as connection:
             words = self._rarest(connection, terms=[term.replace("\0", "") for term in terms])
             if not words:
@@ -379,9 +395,9 @@ class Catalogue:
             # By bm25() and not by rank: FTS5 would sort every row for the latter, SQLite keeps the best.
             rows = connection.execute(
                 "SELECT chunks.id, -best.score FROM (SELECT rowid AS row, bm25(lexicon) AS score FROM lexicon"  # noqa: S608
-                f" WHERE lexicon MATCH ?{own if document_ids else ''} ORDER BY score, row LIMIT ?) AS best"
+                f" WHERE lexicon MATCH ?{own} ORDER BY score, row LIMIT ?) AS best"
                 " JOIN chunks ON chunks.row = best.row ORDER BY best.score, best.row",
-                (query, *document_ids, limit),
+                (query, *document_ids, *([section] if section else []), limit),
             ).fetchall()
         return [(row[0], float(row[1])) for row in rows]
 
@@ -400,6 +416,12 @@ class Catalogue:
                 break
             kept.append(term)
         return kept
+
+
+@lru_cache(maxsize=10_000)
+def _under(heading_path: str, section: str) -> bool:
+    """Tell it of a row's headings, for SQLite."""
+    return under(json.loads(heading_path), section=section)
 
 
 def _read_error(text: str) -> Mapping[str, Any]:

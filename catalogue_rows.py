@@ -27,6 +27,7 @@ CREATE TABLE chunks (
     type TEXT NOT NULL, text TEXT NOT NULL, header TEXT NOT NULL, heading_path TEXT NOT NULL, pieces TEXT NOT NULL,
     terms TEXT NOT NULL);
 CREATE INDEX chunks_document ON chunks (document_id, ordinal);
+CREATE INDEX chunks_heading ON chunks (heading_path, document_id);
 CREATE VIRTUAL TABLE lexicon USING fts5 (
     terms, content='chunks', content_rowid='row', tokenize='unicode61 remove_diacritics 0');
 CREATE VIRTUAL TABLE vocabulary USING fts5vocab (lexicon, 'row');

@@ -36,6 +36,8 @@ from schema import Block, Chunk
 __all__ = ["BuildReport", "FileReport", "KnowledgeBase", "Outcome", "Progress", "open_knowledge_base"]
 
 _SPARE = 8
+_MANY = 1000
+"""Documents up to which a search within a section names them; a section of more is soon met without."""
 
 
 class KnowledgeBase:
@@ -205,46 +207,57 @@ class KnowledgeBase:
             ) from error
         return content
 
-    def dense(self, vector: NDArray[np.float32], *, limit: int, files: Collection[str] = ()) -> list[tuple[str, float]]:
-        """Return (chunk id, cosine) of the nearest committed chunks, best first, of `files` only when any are named.
+    def dense(
+        self, vector: NDArray[np.float32], *, limit: int, files: Collection[str] = (), section: str = ""
+    ) -> list[tuple[str, float]]:
+        """Return (chunk id, cosine) of the nearest committed chunks, best first.
 
+        Only those of `files` when any are named, and under a heading that contains `section`.
         :raises EmbeddingMismatchError: the store was built with another embedder.
         """
         try:
-            return self._dense(vector, limit=limit, files=files)
+            return self._dense(vector, limit=limit, files=files, section=section)
         except StoreError as error:
             if error.code != "store_gone":
                 raise
-            return self._dense(vector, limit=limit, files=files)
+            return self._dense(vector, limit=limit, files=files, section=section)
 
-    def _dense(self, vector: NDArray[np.float32], *, limit: int, files: Collection[str]) -> list[tuple[str, float]]:
+    def _dense(
+        self, vector: NDArray[np.float32], *, limit: int, files: Collection[str], section: str
+    ) -> list[tuple[str, float]]:
         with self._answering.reading() as reading:
             if reading.current is None:
                 return []
             signature = reading.current.signature()
             if self._generations.mismatch_of(signature, dimension=len(vector)) == "embedder":
                 raise self._generations.mismatch(signature)
-            documents = reading.current.catalogue.document_ids(files)
-            if files and not documents:
+            documents = reading.current.catalogue.document_ids(files, section=section)
+            if (files or section) and not documents:
                 return []
+            named = documents if files or len(documents) <= _MANY else ()
             asked = limit + _SPARE
             while True:
-                near = reading.current.store.query(vector, limit=asked, document_ids=documents)
-                known = reading.current.catalogue.known([key for key, _ in near])
+                near = reading.current.store.query(vector, limit=asked, document_ids=named)
+                known = reading.current.catalogue.known([key for key, _ in near], section=section)
                 kept = [(key, score) for key, score in near if key in known]
                 if len(kept) >= limit or len(near) < asked:
                     return kept[:limit]
                 asked *= 2
 
-    def lexical(self, terms: Sequence[str], *, limit: int, files: Collection[str] = ()) -> list[tuple[str, float]]:
-        """Return (chunk id, BM25 score) of the best chunks with any of the search terms, best first."""
+    def lexical(
+        self, terms: Sequence[str], *, limit: int, files: Collection[str] = (), section: str = ""
+    ) -> list[tuple[str, float]]:
+        """Return (chunk id, BM25 score) of the best chunks with any of the search terms, best first.
+
+        Only those of `files` when any are named, and under a heading that contains `section`.
+        """
         with self._answering.reading() as reading:
             if reading.current is None:
                 return []
             documents = reading.current.catalogue.document_ids(files)
             if files and not documents:
                 return []
-            return reading.current.catalogue.lexical(terms, limit=limit, document_ids=documents)
+            return reading.current.catalogue.lexical(terms, limit=limit, document_ids=documents, section=section)
 
     def chunks(self, chunk_ids: Sequence[str], *, files: Collection[str] = ()) -> dict[str, Chunk]:
         """Return chunks by id in the order asked; ids that are gone are left out.

@@ -47,12 +47,16 @@ _STOP_WORDS = frozenset(
 class Store(Protocol):
     """What retrieval needs of a knowledge base."""
 
-    def dense(self, vector: NDArray[np.float32], *, limit: int, files: Collection[str] = ()) -> list[tuple[str, float]]:
-        """(Chunk id, cosine) of the nearest chunks, best first."""
+    def dense(
+        self, vector: NDArray[np.float32], *, limit: int, files: Collection[str] = (), section: str = ""
+    ) -> list[tuple[str, float]]:
+        """(Chunk id, cosine) of the nearest chunks of these files and under such headings, best first."""
         ...
 
-    def lexical(self, terms: Sequence[str], *, limit: int, files: Collection[str] = ()) -> list[tuple[str, float]]:
-        """(Chunk id, BM25 score) of the best chunks with any of the terms, best first."""
+    def lexical(
+        self, terms: Sequence[str], *, limit: int, files: Collection[str] = (), section: str = ""
+    ) -> list[tuple[str, float]]:
+        """(Chunk id, BM25 score) of the best such chunks with any of the terms, best first."""
         ...
 
     def chunks(self, chunk_ids: Sequence[str], *, files: Collection[str] = ()) -> dict[str, Chunk]:
@@ -81,7 +85,7 @@ class HybridRetriever:
         :raises EmbeddingMismatchError: the store was built with another embedder.
         :raises ProviderError: the embedder fails, and the words find nothing.
         """
-        pool = max(POOL, 4 * limit) * (10 if section else 1)
+        pool = max(POOL, 4 * limit)
         found: dict[str, list[tuple[str, float]]] = {}
         failure: ProviderError | None = None
         if self._weights[DENSE]:
@@ -91,17 +95,15 @@ class HybridRetriever:
                 logger.warning("the question cannot be embedded: %s", error.code)
                 failure = error
             else:
-                found[DENSE] = self._store.dense(vector, limit=pool, files=files)
+                found[DENSE] = self._store.dense(vector, limit=pool, files=files, section=section)
         if self._weights[BM25] or failure:
-            found[BM25] = self._store.lexical(search_terms(question), limit=pool, files=files)
+            found[BM25] = self._store.lexical(search_terms(question), limit=pool, files=files, section=section)
         order = fuse({name: [key for key, _ in rows] for name, rows in found.items()}, weights=self._weights)
         channels: dict[str, tuple[Channel, ...]] = {}
         for name, rows in found.items():
             for rank, (key, score) in enumerate(rows, start=1):
                 channels[key] = (*channels.get(key, ()), Channel(name, rank, score))
-        chunks = (
-            chunk for chunk in self._chunks(order, first=limit + 1, files=files) if _under(chunk, section=section)
-        )
+        chunks = self._chunks(order, first=limit + 1, files=files)
         documents = self._documents(chunks, channels=channels, limit=limit)
         if failure and not documents:
             raise failure
@@ -181,10 +183,3 @@ def _near_equal(first: frozenset[str], second: frozenset[str]) -> bool:
     if len(first & second) < NEAR_EQUAL * len(first | second):
         return False
     return not any(_DECISIVE.search(term) for term in first ^ second)
-
-
-def _under(chunk: Chunk, *, section: str) -> bool:
-    if not section:
-        return True
-    wanted = simplified(section).casefold()
-    return any(wanted in simplified(heading).casefold() for heading in chunk.heading_path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Protocol
 
@@ -54,6 +55,12 @@ def _blank(match: re.Match[str]) -> str:
 def simplified(text: str) -> str:
     """Return the text with traditional Chinese characters replaced by simplified ones."""
     return _converter().convert(text) if _HAN.search(text) else text
+
+
+def under(headings: Iterable[str], *, section: str) -> bool:
+    """Tell whether one of the headings contains these words, in whatever case and kind of Chinese characters."""
+    wanted = simplified(section).casefold()
+    return any(wanted in simplified(heading).casefold() for heading in headings)
 
 
 @lru_cache(maxsize=1)

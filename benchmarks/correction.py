@@ -314,12 +314,16 @@ class MemoryStore:
             parts.append(np.load(path))
         return np.concatenate(parts)
 
-    def dense(self, vector: NDArray[np.float32], *, limit: int, files: Collection[str] = ()) -> list[tuple[str, float]]:
+    def dense(
+        self, vector: NDArray[np.float32], *, limit: int, files: Collection[str] = (), section: str = ""
+    ) -> list[tuple[str, float]]:
         """Chunk ids with their cosine, best first."""
         scores = self._vectors @ vector
         return [(self.ids[row], float(scores[row])) for row in np.argsort(-scores)[:limit]]
 
-    def lexical(self, terms: Sequence[str], *, limit: int, files: Collection[str] = ()) -> list[tuple[str, float]]:
+    def lexical(
+        self, terms: Sequence[str], *, limit: int, files: Collection[str] = (), section: str = ""
+    ) -> list[tuple[str, float]]:
         """Chunk ids with their BM25 score, best first."""
         found = find_ranked(self._index, terms, limit=limit)
         return [(passage.source, score) for passage, score in found]

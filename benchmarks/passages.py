@@ -84,12 +84,16 @@ class PassageStore:
             chunks={chunk: " ".join(search_terms(chunk.embedding_text)) for chunk in chunks},
         )
 
-    def dense(self, vector: NDArray[np.float32], *, limit: int, files: Collection[str] = ()) -> list[tuple[str, float]]:
+    def dense(
+        self, vector: NDArray[np.float32], *, limit: int, files: Collection[str] = (), section: str = ""
+    ) -> list[tuple[str, float]]:
         """Exact nearest passages."""
         scores = self._vectors @ vector
         return [(self.keys[place], float(scores[place])) for place in np.argsort(-scores)[:limit]]
 
-    def lexical(self, terms: Sequence[str], *, limit: int, files: Collection[str] = ()) -> list[tuple[str, float]]:
+    def lexical(
+        self, terms: Sequence[str], *, limit: int, files: Collection[str] = (), section: str = ""
+    ) -> list[tuple[str, float]]:
         """Best passages by BM25."""
         return self._catalogue.lexical(terms, limit=limit)
 

@@ -11,6 +11,7 @@ from embeddings import Progress
 from errors import ProviderUnavailableError
 from retriever import BM25, DENSE, FOUND_BY_WORDS, HybridRetriever, fuse, search_terms
 from schema import Block, BlockParser, BlockType, Chunk, Piece
+from wording import under
 
 
 class WordEmbedder:
@@ -36,15 +37,21 @@ class MemoryStore:
         self.names: dict[str, tuple[str, ...]] = {}
         self.loaded = 0
 
-    def dense(self, vector: NDArray[np.float32], *, limit: int, files: Collection[str] = ()) -> list[tuple[str, float]]:
-        scored = [(key, float(vector @ self.vectors[key])) for key, chunk in self.all.items() if _of(chunk, files)]
+    def dense(
+        self, vector: NDArray[np.float32], *, limit: int, files: Collection[str] = (), section: str = ""
+    ) -> list[tuple[str, float]]:
+        scored = [
+            (key, float(vector @ self.vectors[key])) for key, chunk in self.all.items() if _of(chunk, files, section)
+        ]
         return sorted((row for row in scored if row[1]), key=lambda row: -row[1])[:limit]
 
-    def lexical(self, terms: Sequence[str], *, limit: int, files: Collection[str] = ()) -> list[tuple[str, float]]:
+    def lexical(
+        self, terms: Sequence[str], *, limit: int, files: Collection[str] = (), section: str = ""
+    ) -> list[tuple[str, float]]:
         scored = [
             (key, float(len(set(terms) & set(search_terms(chunk.embedding_text)))))
             for key, chunk in self.all.items()
-            if _of(chunk, files)
+            if _of(chunk, files, section)
         ]
         return sorted((row for row in scored if row[1]), key=lambda row: -row[1])[:limit]
 
@@ -56,8 +63,8 @@ class MemoryStore:
         return self.names.get(document_id, ())
 
 
-def _of(chunk: Chunk, files: Collection[str]) -> bool:
-    return not files or chunk.file in files
+def _of(chunk: Chunk, files: Collection[str], section: str) -> bool:
+    return (not files or chunk.file in files) and (not section or under(chunk.heading_path, section=section))
 
 
 def chunk(key: str, text: str, *, file: str = "a.pdf", path: tuple[str, ...] = ()) -> Chunk:
