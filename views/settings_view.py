@@ -151,10 +151,11 @@ def _save(settings: Settings, *, wanted: dict[str, Any]) -> None:
     if not changes:
         st.info(words("nothing_changed"), icon=":material/info:")
         return
-    load_settings(**{name: value for name, value in changes.items() if value is not None})
-    if changes.get("lower") is not None and changes.get("upper") is not None and changes["lower"] > changes["upper"]:
+    lower, upper = wanted["lower"], wanted["upper"]
+    if lower is not None and upper is not None and lower > upper:
         st.warning(words("thresholds_crossed"), icon=":material/warning:")
         return
+    load_settings(**{name: value for name, value in changes.items() if value is not None})
     save(settings.data_dir, changes=changes)
     forget_settings()
     st.success(words("saved"), icon=":material/check:")

@@ -103,7 +103,27 @@ def test_crossed_thresholds_are_not_saved(library: Path, open_page: OpenPage) ->
     page.number_input(key="setting_upper").set_value(0.1)
     page = shown(page.button(key="save_settings").click().run())
     assert page.warning
+    assert not page.error
     assert not (library / "data" / "settings.json").exists()
+
+
+def test_a_lower_threshold_above_the_environments_upper_one_is_not_saved(library: Path, open_page: OpenPage) -> None:
+    page = view(open_page(library, CRAG_UPPER="0.1"), "settings")
+    page.number_input(key="setting_lower").set_value(0.9)
+    page = shown(page.button(key="save_settings").click().run())
+    assert page.warning
+    assert not page.error
+    assert not (library / "data" / "settings.json").exists()
+
+
+def test_what_the_dotenv_file_sets_cannot_be_changed_on_the_page(
+    library: Path, open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(library)
+    (library / ".env").write_text("CRAG_RETRIEVE_K=7\n", encoding="utf-8")
+    page = view(open_page(library), "settings")
+    assert not [field for field in page.number_input if field.key == "setting_retrieve_k"]
+    assert "CRAG\\_RETRIEVE\\_K" in all_text(page)
 
 
 @pytest.mark.parametrize("view_name", ["ask", "library", "retrieval", "settings"])
