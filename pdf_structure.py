@@ -24,6 +24,7 @@ _TABLE_CAPTION = re.compile(r"table|tab\.|exhibit|表|附表", re.I)
 _NOTE_MARK = re.compile(r"^(?:\d{1,2}(?!\d|[.、)）:]\s)|[*†‡§¶①-⑳]|\[\d{1,2}\]|注\s*\d*\s*[:：])\s*\S")
 _LOWER_START = re.compile(r"^[a-z]")
 _JOINABLE = frozenset({BlockType.TEXT, BlockType.LIST})
+FILLED_ROWS, FILLED_COLUMNS = 5, 3
 _PASSED = PARATEXT | {BlockType.IMAGE, BlockType.TABLE, BlockType.CAPTION, BlockType.FOOTNOTE, BlockType.EQUATION}
 
 
@@ -107,7 +108,7 @@ def _same_height(blocks: Sequence[Block]) -> bool:
 def _mark_charts(elements: Sequence[Element]) -> list[Element]:
     """Take the axis labels of a drawing for a picture: what only looks like a table and stands right over its caption.
 
-    A table drawn with rules stays one, as does one with its own caption.
+    A table drawn with rules stays one, as does one with its own caption, and one whose cells are nearly all filled.
     """
     marked = list(elements)
     for index in range(len(marked) - 1):
@@ -116,11 +117,18 @@ def _mark_charts(elements: Sequence[Element]) -> list[Element]:
             continue
         before = marked[index - 1].block if index else None
         own = before is not None and before.type is BlockType.CAPTION and _TABLE_CAPTION.match(before.text)
-        if not own and re.match(r"fig", after.text, re.I) and block.confidence < 1.0:
+        if not own and re.match(r"fig", after.text, re.I) and block.confidence < 1.0 and not _is_filled(block.text):
             text = re.sub(r"[|\s-]+", " ", block.text).strip()
             plain = replace(block, type=BlockType.IMAGE, text=text, html="", lines=())
             marked[index] = replace(marked[index], block=plain)
     return marked
+
+
+def _is_filled(table: str) -> bool:
+    """Tell the text of a table from axis labels: many rows of three columns or more, hardly a cell of them empty."""
+    body = [row.strip("|").split("|") for row in table.splitlines()[2:]]
+    cells = [cell.strip() for row in body for cell in row]
+    return len(body) >= FILLED_ROWS and len(body[0]) >= FILLED_COLUMNS and sum(map(bool, cells)) >= 0.8 * len(cells)
 
 
 def _mark_footnotes(elements: Sequence[Element]) -> list[Element]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from pdf_headings import heading_levels, numbering
@@ -166,6 +168,21 @@ def test_footnotes_and_captions() -> None:
         BlockType.CAPTION,
         BlockType.FOOTNOTE,
     ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "kind"),
+    [
+        (["| 0 | | |", "| | 5 | |", "| | | 10 |", "| 20 | | 40 |", "| | 60 | |"], BlockType.IMAGE),
+        ([f"| boat {n} | {n} | {n}.5 |" for n in range(6)], BlockType.TABLE),
+        ([f"| boat {n} | {n} | {n}.5 |" for n in range(3)], BlockType.IMAGE),
+    ],
+)
+def test_a_filled_table_over_a_figures_caption_stays_a_table(rows: list[str], kind: BlockType) -> None:
+    table = element("\n".join(["| | a | b |", "|---|---|---|", *rows]), kind=BlockType.TABLE, box=(0.1, 0.4, 0.9, 0.5))
+    caption = element("Figure 3: Boats by length", kind=BlockType.CAPTION, box=(0.1, 0.52, 0.9, 0.54))
+    drawn = replace(table, block=replace(table.block, confidence=0.9))
+    assert document([element(BODY * 3), drawn, caption])[1].type is kind
 
 
 def test_a_page_of_one_changing_line_keeps_it() -> None:
