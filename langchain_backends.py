@@ -143,7 +143,18 @@ def _unknown(name: str, *, reason: str) -> ConfigurationError:
 
 def _milvus(vectors: ReadyVectors, *, collection: str, url: str) -> Backend:
     from langchain_milvus import Milvus
+    from pymilvus import DataType, MilvusClient
 
+    client = MilvusClient(uri=url)
+    if not client.has_collection(collection):
+        # Milvus of LangChain reads the fields of a collection when it is opened, and never those of one made later.
+        schema = client.create_schema()
+        schema.add_field(_FIELD, DataType.VARCHAR, is_primary=True, max_length=64)
+        schema.add_field("text", DataType.VARCHAR, max_length=256)
+        schema.add_field("document_id", DataType.VARCHAR, max_length=256)
+        schema.add_field("vector", DataType.FLOAT_VECTOR, dim=vectors.dimension)
+        client.create_collection(collection, schema=schema)
+    client.close()
     store = Milvus(
         vectors,
         collection_name=collection,
@@ -157,13 +168,9 @@ def _milvus(vectors: ReadyVectors, *, collection: str, url: str) -> Backend:
         return {"expr": f"document_id in {list(document_ids)!r}"}
 
     def count() -> int:
-        if not store.client.has_collection(collection):
-            return 0
         return int(store.client.query(collection, output_fields=["count(*)"])[0]["count(*)"])
 
     def present(keys: list[str]) -> list[str]:
-        if not store.client.has_collection(collection):
-            return []
         return [row[_FIELD] for row in store.client.get(collection, ids=keys, output_fields=[_FIELD])]
 
     return Backend(

@@ -25,3 +25,13 @@ def make(*, collection: str, embedding: Embeddings, url: str) -> InMemoryVectorS
     store = _stores.setdefault(collection, FilteredStore(embedding))
     store.embedding = embedding
     return store
+
+
+def held() -> dict[str, int]:
+    """Return how many vectors each collection holds."""
+    return {name: len(store.store) for name, store in _stores.items()}
+
+
+def forget() -> None:
+    """Forget every collection."""
+    _stores.clear()

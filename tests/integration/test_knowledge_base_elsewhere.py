@@ -7,12 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from errors import StoreError
+from errors import EmbeddingMismatchError, StoreError
 from knowledge_base import KnowledgeBase
+from langchain_store import LangChainStore, _key
+from tests.integration.helpers_memory_store import forget, held
 from tests.integration.helpers_server import chroma_server
-from tests.integration.helpers_store import find, open_base, write_library, write_pdf
+from tests.integration.helpers_store import (
+    LineLoader,
+    WordEmbedder,
+    find,
+    open_base,
+    write_library,
+    write_pdf,
+)
 
-PLACES = ["server", "qdrant", "milvus", "tests.integration.helpers_memory_store:make"]
+OWN = "tests.integration.helpers_memory_store:make"
+PLACES = ["server", "qdrant", "milvus", OWN]
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +38,7 @@ def base(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[KnowledgeBa
         pytest.importorskip(f"langchain_{place}", reason=f"langchain-{place} is not installed")
     if place == "milvus":
         pytest.importorskip("milvus_lite", reason="milvus-lite is not installed")
+    forget()
     values = {"chroma_url": request.getfixturevalue("server")} if place == "server" else {"vector_store": place}
     with open_base(tmp_path, **values) as opened:
         yield opened
@@ -72,3 +83,77 @@ def test_dead_server_is_named_and_nothing_is_lost(tmp_path: Path) -> None:
         with pytest.raises(StoreError):
             base.build(rebuild=True)
         assert not list(base.base.folder.glob("damaged-*"))
+
+
+def test_changed_embedder_is_explained_and_a_rebuild_heals_it(base: KnowledgeBase) -> None:
+    write_library(base.files_dir, files=2)
+    base.build()
+    base.close()
+    other = WordEmbedder(name="other words", dimension=32)
+    with KnowledgeBase(base.settings, embedder=other, loader=LineLoader()) as changed:
+        assert changed.status().mismatch == "embedder"
+        assert [each.status for each in changed.documents()] == ["indexed", "indexed"]
+        with pytest.raises(EmbeddingMismatchError):
+            find(changed, "heron")
+        with pytest.raises(EmbeddingMismatchError):
+            changed.build()
+        changed.build(rebuild=True)
+        assert changed.status().mismatch == ""
+        assert changed.status().vectors == changed.status().chunks > 0
+        assert find(changed, "heron")
+
+
+def langchain_store(base: KnowledgeBase) -> LangChainStore:
+    generation = base._answering.current()
+    assert generation is not None
+    assert isinstance(generation.store, LangChainStore)
+    return generation.store
+
+
+@pytest.fixture(params=["qdrant", "milvus"])
+def counted(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[KnowledgeBase]:
+    """A filled knowledge base in a LangChain store that can tell what it holds."""
+    pytest.importorskip(f"langchain_{request.param}", reason=f"langchain-{request.param} is not installed")
+    if request.param == "milvus":
+        pytest.importorskip("milvus_lite", reason="milvus-lite is not installed")
+    with open_base(tmp_path, vector_store=request.param) as opened:
+        write_library(opened.files_dir, files=3)
+        opened.build()
+        yield opened
+
+
+def test_vectors_lost_behind_our_back_are_seen_and_written_again(counted: KnowledgeBase) -> None:
+    whole = counted.status().chunks
+    store = langchain_store(counted)
+    ids = [_key(key) for key, _ in store.query(counted.embedder.embed_queries(["heron"])[0], limit=2)]
+    assert store._backend.store.delete(ids=ids)
+    assert counted.status().vectors == whole - 2
+    assert counted.build().chunks == counted.status().vectors == whole
+    assert len(find(counted, "heron", limit=whole)) == whole
+
+
+def test_collection_lost_behind_our_back_is_made_and_filled_again(counted: KnowledgeBase) -> None:
+    whole = counted.status().chunks
+    drop = langchain_store(counted)._backend.drop
+    assert drop is not None
+    drop()
+    counted.close()
+    with KnowledgeBase(counted.settings, embedder=counted.embedder, loader=counted.loader) as again:
+        assert again.status().vectors == 0
+        assert again.build().chunks == again.status().vectors == whole
+        assert len(find(again, "heron", limit=whole)) == whole
+
+
+def test_rebuilds_leave_neither_vectors_nor_ledgers_behind(base: KnowledgeBase) -> None:
+    write_library(base.files_dir, files=2)
+    for _ in range(3):
+        base.build(rebuild=True)
+    assert base.status().vectors == base.status().chunks > 0
+    ledgers = [path.name for path in (base.base.folder / "vectors").glob("ledger-*")]
+    if base.settings.vector_store == "chroma":
+        assert ledgers == []
+        return
+    store = langchain_store(base)
+    assert {name.partition(".")[0] for name in ledgers} == {store._path.stem}
+    if base.settings.vector_store == OWN:
+        assert sum(held().values()) == base.status().chunks

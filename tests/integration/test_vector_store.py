@@ -128,6 +128,17 @@ def test_what_was_written_is_there_after_opening_again(place: Settings) -> None:
     third.close()
 
 
+def test_reader_from_before_the_first_vector_finds_it(place: Settings) -> None:
+    reader = open_at(place)
+    writer = open_at(place)
+    writer.upsert(entries(5), vectors=vectors(5))
+    assert reader.count() == 5
+    assert reader.query(vectors(5)[3], limit=1)[0][0] == "d0-00003"
+    writer.drop()
+    writer.close()
+    reader.close()
+
+
 def test_more_than_one_batch_of_the_client_is_written(tmp_path: Path) -> None:
     store = open_at(settings_at(tmp_path))
     store.upsert(entries(6000), vectors=vectors(6000))
