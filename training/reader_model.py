@@ -36,6 +36,7 @@ class EncoderLayer(nn.Module):  # type: ignore[misc]
 
     def __init__(self) -> None:
         super().__init__()
+        self.dropout = 0.0
         self.attend = nn.Linear(WIDTH, 3 * WIDTH)
         self.mix = nn.Linear(WIDTH, WIDTH)
         self.mix_norm = nn.LayerNorm(WIDTH, eps=1e-12)
@@ -54,9 +55,13 @@ class EncoderLayer(nn.Module):  # type: ignore[misc]
             heads = torch.softmax(logits, -1) @ value
         else:
             heads = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
-        hidden = self.mix_norm(hidden + self.mix(heads.transpose(1, 2).reshape(batch, length, WIDTH)))
+        mixed = self.mix(heads.transpose(1, 2).reshape(batch, length, WIDTH))
+        hidden = self.mix_norm(hidden + self._dropped(mixed))
         wide = functional.gelu(self.widen(hidden))
-        return self.narrow_norm(hidden + self.narrow(wide))
+        return self.narrow_norm(hidden + self._dropped(self.narrow(wide)))
+
+    def _dropped(self, values: Tensor) -> Tensor:
+        return functional.dropout(values, self.dropout, training=True) if self.training and self.dropout else values
 
 
 class Reader(nn.Module):  # type: ignore[misc]

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import torch
 from corpus import load_corpus
-from reader_model import Reader, load_weights
+from reader_model import EncoderLayer, Reader, load_weights
 from safetensors.torch import save_file
 from samples import Sample, SampleMaker
 from sklearn.metrics import roc_auc_score
@@ -201,6 +201,9 @@ class Run:
         held_out = SampleMaker(corpus, seed=777, held_out=True)
         self.checks = {"held_out": [held_out.draw() for _ in range(200)], "unseen": unseen_pairs(count=120)}
         self.reader = load_weights(arguments.start)
+        for layer in self.reader.layers:
+            assert isinstance(layer, EncoderLayer)
+            layer.dropout = arguments.dropout
         self.optimizer = optimizer_for(self.reader, rate=arguments.rate, frozen_layers=arguments.frozen)
         self.progress = Progress(begun=time.time())
         if self.checkpoint.exists():
@@ -297,6 +300,7 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=1.2e-4)
     parser.add_argument("--size", type=int, default=16)
     parser.add_argument("--frozen", type=int, default=2)
+    parser.add_argument("--dropout", type=float, default=0.0, help="share of each layer's outputs; 0.1 in later runs")
     parser.add_argument("--warm-up", type=int, default=60)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)

@@ -19,7 +19,7 @@ FACTS = [("pump", "red", "2010"), ("mill", "green", "2011"), ("crane", "blue", "
 def test_what_is_fitted_is_saved_for_its_language_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rows = []
+    rows: list[dict[str, object]] = []
     for thing, colour, year in FACTS:
         text = f"The {thing} was built in {year}."
         rows.append({"question": f"When was the {thing} built?", "passages": [text], "labels": [1], "answers": [year]})
