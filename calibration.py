@@ -208,7 +208,7 @@ def _read_row(row: Mapping[str, Any], *, number: int) -> tuple[str, list[str], f
     question = row.get("question")
     passages = row.get("passages", [row["passage"]] if "passage" in row else None)
     if not isinstance(question, str) or not isinstance(passages, list) or not all(isinstance(p, str) for p in passages):
-        raise ConfigurationError(f"row {number} lacks a question or passages", hint="see README.md, Terminal")
+        raise ConfigurationError(f"row {number} lacks a question or passages", hint="see README.md, In the terminal")
     if "expected_action" in row:
         names = row.get("acceptable_actions") or [row["expected_action"]]
         try:

@@ -1,7 +1,7 @@
 """Knowledge searching (paper, section 4.5): keywords → provider → pages → documents for the evaluator.
 
-Only the question leaves this machine, as at most three keywords. Nothing here raises: no provider, no result and
-every failure end in a report that says so, and the pipeline goes on.
+Of all that is known, only the question is sent, as at most three keywords. Nothing here raises: no provider, no result
+and every failure end in a report that says so, and the pipeline goes on.
 """
 
 from __future__ import annotations

@@ -206,7 +206,7 @@ def doctor(settings: Settings, options: argparse.Namespace) -> int:
 def calibrate(settings: Settings, options: argparse.Namespace) -> int:
     """Fit the thresholds to labelled questions; `--save` makes them the settings."""
     from calibration import calibrate as fit
-    from config import save_settings
+    from config import load_settings, save_settings
 
     evaluator = _evaluator(settings)
     in_force = partial(chosen_thresholds, settings, evaluator=evaluator)
@@ -226,6 +226,7 @@ def calibrate(settings: Settings, options: argparse.Namespace) -> int:
                 f"lower_{language}": chosen.lower,
                 f"strip_floor_{language}": chosen.strip,
             }
+        load_settings(**{name: value for name, value in changes.items() if value is not None})
         save_settings(settings.data_dir, changes=changes)
     show(fitted.as_json(), options=options, text=terminal.calibration_text)
     return 0

@@ -36,5 +36,9 @@ def test_what_is_fitted_is_saved_for_its_language_only(
     fitted = chosen_thresholds(after, "en", evaluator=evaluator)
     assert fitted.upper == said["languages"]["en"]["thresholds"]["upper"]
     assert chosen_thresholds(after, "zh", evaluator=evaluator) == evaluator.thresholds(language="zh")
+    monkeypatch.setenv("CRAG_LOWER", "0.99")
+    assert main(["calibrate", str(path), "--save", "--json"]) == 1
+    assert "0.99" in json.loads(capsys.readouterr().out)["error"]["message"]
+    monkeypatch.delenv("CRAG_LOWER")
     assert main(["calibrate", str(path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["languages"]["en"]["previous"]["upper"] == fitted.upper
