@@ -94,7 +94,7 @@ class KnowledgeBase:
         :raises StoreLockedError: another build is running.
         :raises EmbeddingMismatchError: embedder or chunking changed since the store was built; rebuild.
         :raises StoreError: the store fails, or the files folder of a filled knowledge base is gone, or (no rebuild)
-            empty.
+            empty where it held several.
         """
         if self.base.exists() and not is_folder(self.files_dir):
             raise StoreError(
@@ -134,9 +134,9 @@ class KnowledgeBase:
             return report
 
     def _check_empty(self, generation: Generation) -> None:
-        """Refuse to forget everything: a drive that is not mounted leaves an empty folder."""
+        """Refuse to forget several files at once: a drive that is not mounted leaves an empty folder."""
         count = generation.catalogue.counts().files
-        if count:
+        if count > 1:
             raise StoreError(
                 f"no PDF in {self.files_dir}, but {count} in {self.name}",
                 hint="mount the drive; or, if they are meant to go, delete them or rebuild",

@@ -181,6 +181,14 @@ def test_an_update_never_empties_a_knowledge_base_but_a_rebuild_does(base: Knowl
     assert not base.build().files
 
 
+def test_the_only_file_may_go_by_hand(base: KnowledgeBase) -> None:
+    write_library(base.files_dir, files=1)
+    base.build()
+    (base.files_dir / "file-0000.pdf").unlink()
+    assert base.build().documents == 0
+    check_complete(base)
+
+
 def test_deleting_every_file_empties_the_knowledge_base(base: KnowledgeBase) -> None:
     write_library(base.files_dir, files=2)
     base.build()
