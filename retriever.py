@@ -27,6 +27,8 @@ POOL = 60
 """Candidates asked of each channel, at least."""
 RANK_CONSTANT = 5
 """k of reciprocal rank fusion."""
+ENOUGH_TERMS = 0.5
+"""Share of the question's terms in BM25's best match from which BM25 has its whole weight."""
 NEAR_EQUAL = 0.92
 """Share of common search terms (Jaccard) from which chunks with the same figures and negations are one paragraph."""
 _LOADED_AT_ONCE = 16
@@ -98,7 +100,9 @@ class HybridRetriever:
                 found[DENSE] = self._store.dense(vector, limit=pool, files=files, section=section)
         if self._weights[BM25] or failure:
             found[BM25] = self._store.lexical(search_terms(question), limit=pool, files=files, section=section)
-        order = fuse({name: [key for key, _ in rows] for name, rows in found.items()}, weights=self._weights)
+        trust = self._trust(found[BM25], question, files=files) if len(found) > 1 else 1.0
+        weights = {**self._weights, BM25: self._weights[BM25] * trust}
+        order = fuse({name: [key for key, _ in rows] for name, rows in found.items()}, weights=weights)
         channels: dict[str, tuple[Channel, ...]] = {}
         for name, rows in found.items():
             for rank, (key, score) in enumerate(rows, start=1):
@@ -108,6 +112,17 @@ class HybridRetriever:
         if failure and not documents:
             raise failure
         return [replace(document, warning=FOUND_BY_WORDS) for document in documents] if failure else documents
+
+    def _trust(self, rows: Sequence[tuple[str, float]], question: str, *, files: Sequence[str]) -> float:
+        """How far BM25 is to be trusted, 0 … 1: its best match should hold half of the question's terms.
+
+        A question that the documents answer in another language shares only names and numbers with them, and its
+        other words only with documents beside the point.
+        """
+        asked = set(search_terms(question))
+        best = self._store.chunks([key for key, _ in rows[:1]], files=files).values()
+        held = max((len(asked & set(search_terms(chunk.embedding_text))) for chunk in best), default=0)
+        return min(1.0, held / (ENOUGH_TERMS * max(1, len(asked))))
 
     def _chunks(self, order: Sequence[str], *, first: int, files: Sequence[str]) -> Iterator[Chunk]:
         """Load the `first` chunks, then a few at a time: mostly the first ones are enough."""

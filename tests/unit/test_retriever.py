@@ -125,7 +125,7 @@ def test_near_equal_chunks_give_way_to_one_that_names_every_source() -> None:
 def test_only_the_chunks_that_are_shown_are_loaded() -> None:
     found, store = retriever([chunk(f"c{n}", f"A boat named {'x' * n}.", file=f"f{n}.pdf") for n in range(1, 60)])
     assert len(found.retrieve("boat", limit=5)) == 5
-    assert store.loaded == 6
+    assert store.loaded == 1 + 6
 
 
 def test_more_chunks_are_loaded_while_the_first_are_one_paragraph() -> None:
@@ -134,7 +134,7 @@ def test_more_chunks_are_loaded_while_the_first_are_one_paragraph() -> None:
     found, store = retriever([*twins, BOAT])
     documents = found.retrieve("the boat term1", limit=2)
     assert [document.chunk for document in documents] == [twins[0], BOAT]
-    assert store.loaded == 31
+    assert store.loaded == 1 + 31
 
 
 @pytest.mark.parametrize(("one", "other"), [("in 2021", "in 2022"), ("shall pay", "shall not pay")])
@@ -150,6 +150,13 @@ def test_limit_counts_documents_after_duplicates_are_taken_out() -> None:
     found, _ = retriever(chunks)
     documents = found.retrieve("boat", limit=7)
     assert [document.rank for document in documents] == list(range(1, 8))
+
+
+def test_words_count_less_where_their_best_match_holds_few_of_them() -> None:
+    motor, rest = chunk("motor", "Motorboats need a new filter."), chunk("rest", "An interval of rest.")
+    found, _ = retriever([motor, rest], bm25_weight=1.5)
+    assert [d.chunk for d in found.retrieve("boat oil interval change week", limit=2)] == [motor, rest]
+    assert [d.chunk for d in found.retrieve("boat interval", limit=2)] == [rest, motor]
 
 
 def test_fusion_is_by_weighted_reciprocal_ranks() -> None:
