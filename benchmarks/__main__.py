@@ -26,8 +26,8 @@ SIZES: dict[str, tuple[str, ...]] = {
     "evaluator": ("--limit", "100"),
     "retrieval": (),
     "embedding": (),
-    "correction": ("--limit", "6", "--passages", "80"),
-    "parsing": ("--limit", "4"),
+    "correction": ("--limit", "30", "--passages", "500"),
+    "parsing": (),
     "llm_cost": ("--limit", "12"),
 }
 """What `all` runs, most important first, and how much of it."""
