@@ -25,7 +25,7 @@ SIZES: dict[str, tuple[str, ...]] = {
     "rivals": (),
     "evaluator": ("--limit", "100"),
     "retrieval": (),
-    "embedding": (),
+    "embedding": ("--limit", "60"),
     "correction": ("--limit", "30", "--passages", "500"),
     "parsing": (),
     "llm_cost": ("--limit", "12"),

@@ -54,8 +54,8 @@ class Scale:
 
 
 SCALES = {
-    "en": Scale(document=1.4, strip=2.4, upper=0.75, lower=-0.3, floor=-1.45),
-    "zh": Scale(document=0.7, strip=1.6, upper=0.9, lower=-0.65, floor=-2.5),
+    "en": Scale(document=1.4, strip=2.4, upper=0.75, lower=-0.1, floor=-1.45),
+    "zh": Scale(document=0.7, strip=1.6, upper=0.9, lower=-0.1, floor=-2.5),
 }
 
 
