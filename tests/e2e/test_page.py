@@ -85,6 +85,21 @@ def test_refusal_then_the_web_once(built_server: Server, open_browser: OpenBrows
     expect(page.get_by_text("WEB 1").first).to_be_visible()
 
 
+def test_a_quoted_wide_table_stays_in_its_column(built_server: Server, open_browser: OpenBrowser) -> None:
+    page = open_browser(built_server.url)
+    ask(page, WORDS["en-US"]["question"])
+    beyond = page.evaluate(
+        """() => {
+          const text = document.querySelector('[data-testid=stChatMessage] [class*=st-key-retry_]')
+            .closest('[data-testid=stChatMessage]').querySelector('[data-testid=stMarkdownContainer]');
+          const cells = Array.from({length: 12}, (_, n) => `<td>measurement-${n}</td>`).join('');
+          text.insertAdjacentHTML('beforeend', `<table><tbody><tr>${cells}</tr></tbody></table>`);
+          return text.querySelector('table').getBoundingClientRect().right - text.getBoundingClientRect().right;
+        }"""
+    )
+    assert beyond <= 1
+
+
 def test_what_if_slider_by_keyboard(built_server: Server, open_browser: OpenBrowser) -> None:
     words = WORDS["en-US"]
     page = open_browser(built_server.url)
