@@ -64,7 +64,7 @@ STYLE = """
 <style>
 [class*=st-key-turn_] { scroll-margin-top: 4.5rem; }
 [data-testid=stMarkdownContainer] table { max-width: 100%; }
-[data-testid=stMarkdownContainer] :is(td, th) { overflow-wrap: anywhere; }
+[data-testid=stMarkdownContainer] :is(td, th) { overflow-wrap: anywhere; font-size: 0.82rem; padding: 0.25rem 0.35rem; }
 [data-testid=stSliderTickBar] { color: inherit !important; transition: none !important; }
 @media (max-width: 480px) {
   .st-key-view button { padding-inline: 0.7rem; }
