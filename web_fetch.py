@@ -27,7 +27,7 @@ from config import Settings
 from errors import PdfError
 from i18n import Language
 from web_guard import NETWORK_ERRORS, AddressRefusedError, guarded_client
-from web_styles import HIDING, with_styles
+from web_styles import hides, with_styles
 
 PAGE_SECONDS = 8.0
 MAX_HTML_BYTES = 3_000_000
@@ -263,7 +263,7 @@ def _cut(html: str) -> str:
 
 def _drop_hidden(tree: Any) -> None:
     """Remove what a browser would not show."""
-    styled = [element for element in tree.xpath("//*[@style]") if HIDING.search(element.get("style"))]
+    styled = [element for element in tree.xpath("//*[@style]") if hides(element.get("style"))]
     for element in [*tree.xpath("//*[@hidden or @aria-hidden='true'] | //template | //noscript"), *styled]:
         if element.getparent() is not None:
             element.drop_tree()

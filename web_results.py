@@ -47,10 +47,8 @@ def order_results(
 ) -> list[WebResult]:
     """Return the results without what is blocked, repeated or no address.
 
-    The user's authorities come first, then public ones, then others; within a group the provider's order stays.
-
-    Two addresses are one when they differ only in scheme, `www.`,
-    a closing slash, the fragment or tracking parameters.
+    The user's authorities come first, then public ones, then others; within a group the provider's order stays. Two
+    addresses are one when they differ only in scheme, `www.`, a closing slash, the fragment or tracking parameters.
     """
     kept: dict[str, WebResult] = {}
     for result in results:

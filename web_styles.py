@@ -15,22 +15,31 @@ if TYPE_CHECKING:
 
 MAX_STYLE_CHARACTERS = 200_000
 """Style sheets beyond are not read."""
-HIDING = re.compile(
+_HIDING = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?!\.?\d)|opacity\s*:\s*0(?!\.?\d)"
     r"|(?:left|top|text-indent)\s*:\s*-\d{3,}|(?<![\w-])color\s*:\s*transparent"
-    r"|(?<![\w-])height\s*:\s*0(?!\.?\d).*overflow\s*:\s*hidden|overflow\s*:\s*hidden.*(?<![\w-])height\s*:\s*0(?!\.?\d)"
     r"|clip\s*:\s*rect\(\s*0|clip-path\s*:\s*inset\(\s*(?:50|100)%",
-    re.IGNORECASE | re.DOTALL,
+    re.IGNORECASE,
 )
-_SHEET = re.compile(r"<style\b[^>]*>(.*?)</style", re.IGNORECASE | re.DOTALL)
+_FLAT = re.compile(r"(?<![\w-])height\s*:\s*0(?!\.?\d)", re.IGNORECASE)
+_CUT = re.compile(r"overflow\s*:\s*hidden", re.IGNORECASE)
+_SHEET = re.compile(r"<style\b[^<>]*>(.*?)</style", re.IGNORECASE | re.DOTALL)
+_END = re.compile(r"</style", re.IGNORECASE)
 _PLAIN = re.compile(r"[\w-]*(?:[.#][\w-]+)+|[a-z][a-z0-9]*", re.IGNORECASE)
 _SCREEN = re.compile(r"(?:only\s+)?(?:all|screen)?", re.IGNORECASE)
 
 
+def hides(style: str) -> bool:
+    """Tell whether declarations, or a sheet of them, hide anything."""
+    return bool(_HIDING.search(style) or (_FLAT.search(style) and _CUT.search(style)))
+
+
 def with_styles(html: str) -> str:
     """Return the page with the declarations of its style sheets in its `style` attributes, where a sheet may hide."""
-    sheets = "\n".join(match.group(1) for match in _SHEET.finditer(html))[:MAX_STYLE_CHARACTERS]
-    if not HIDING.search(sheets):
+    # A tag that is never closed would be followed to the end of the page, every one of them.
+    last = max((match.end() for match in _END.finditer(html)), default=0)
+    sheets = "\n".join(match.group(1) for match in _SHEET.finditer(html, 0, last))[:MAX_STYLE_CHARACTERS]
+    if not hides(sheets):
         return html
     import tinycss2
     from css_inline import CSSInliner, InlineError

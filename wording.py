@@ -19,7 +19,7 @@ _COMMAND = re.compile(
     r"|footnotesize|small)(?![a-zA-Z])\{?"
 )
 _ESCAPED = re.compile(r"\\([$%_&#])")
-_MONEY_QUOTED = re.compile(r"\$ ?(?=[\d,. ]*\d[\d,. ]*\$)")
+_MONEY_QUOTED = re.compile(r"\$ ?(?=[\d,. ]+\$)")
 """A dollar sign that opens a formula which is only a number."""
 _BETWEEN_CELLS = re.compile(r"(?<!\\)&")
 _BRACES = str.maketrans("{}", "  ")
