@@ -16,6 +16,7 @@ from bases import existing_base
 from config import ROOT
 from crag import Crag, build_crag, chosen_thresholds, judge
 from errors import ConfigurationError, CragError
+from i18n import LANGUAGES
 from json_lines import (
     Json,
     Row,
@@ -30,9 +31,10 @@ from json_lines import (
 )
 from language import detect_language
 from records import answer_record, document_record
-from schema import Answered, Document, Knowledge, Origin, SearchMode, Strip
+from schema import Answered, Document, Knowledge, Origin, SearchMode, Strip, Thresholds
 
 if TYPE_CHECKING:
+    from calibration import Calibrated
     from config import Settings
     from knowledge_base import KnowledgeBase
     from stages import Evaluator
@@ -206,30 +208,35 @@ def doctor(settings: Settings, options: argparse.Namespace) -> int:
 def calibrate(settings: Settings, options: argparse.Namespace) -> int:
     """Fit the thresholds to labelled questions; `--save` makes them the settings."""
     from calibration import calibrate as fit
-    from config import load_settings, save_settings
+    from config import load_settings, read_saved_settings, save_settings
 
     evaluator = _evaluator(settings)
     in_force = partial(chosen_thresholds, settings, evaluator=evaluator)
     fitted = fit(list(read_rows(options.path)), evaluator=evaluator, limits=in_force)
     if options.save:
-        changes: dict[str, float | None] = dict.fromkeys(("upper", "lower", "strip_floor"))
-        if not fitted.languages:
-            changes = {
-                "upper": fitted.thresholds.upper,
-                "lower": fitted.thresholds.lower,
-                "strip_floor": fitted.thresholds.strip,
-            }
-        for language, own in fitted.languages.items():
-            chosen = own.thresholds
-            changes |= {
-                f"upper_{language}": chosen.upper,
-                f"lower_{language}": chosen.lower,
-                f"strip_floor_{language}": chosen.strip,
-            }
+        changes = _threshold_changes(fitted, saved=read_saved_settings(settings.data_dir))
         load_settings(**{name: value for name, value in changes.items() if value is not None})
         save_settings(settings.data_dir, changes=changes)
     show(fitted.as_json(), options=options, text=terminal.calibration_text)
     return 0
+
+
+def _threshold_changes(fitted: Calibrated, *, saved: Json) -> dict[str, float | None]:
+    """What to save: each fitted language's own; a language without keeps what was saved for both, which gives way."""
+
+    def named(limits: Thresholds) -> dict[str, float | None]:
+        return {"upper": limits.upper, "lower": limits.lower, "strip_floor": limits.strip}
+
+    if not fitted.languages:
+        return named(fitted.thresholds)
+    changes: dict[str, float | None] = dict.fromkeys(named(fitted.thresholds))
+    for language in LANGUAGES:
+        own = fitted.languages.get(language)
+        values = (
+            named(own.thresholds) if own else {name: saved[name] for name in named(fitted.thresholds) if name in saved}
+        )
+        changes |= {f"{name}_{language}": value for name, value in values.items()}
+    return changes
 
 
 def serve(settings: Settings, options: argparse.Namespace) -> int:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from cli import main
-from config import load_settings
+from config import load_settings, save_settings
 from crag import chosen_thresholds
 from evaluator import ReaderEvaluator
 from reader import Reader
@@ -42,3 +43,23 @@ def test_what_is_fitted_is_saved_for_its_language_only(
     monkeypatch.delenv("CRAG_LOWER")
     assert main(["calibrate", str(path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["languages"]["en"]["previous"]["upper"] == fitted.upper
+
+
+def test_what_was_saved_for_both_languages_stays_for_the_one_that_is_not_fitted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [
+        {"question": f"When was {thing} built?", "passage": f"The {thing} is {colour}.", "label": 0}
+        for thing, colour, _ in FACTS * 2
+    ]
+    path = tmp_path / "labelled.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    monkeypatch.setenv("CRAG_DATA_DIR", str(tmp_path / "data"))
+    save_settings(tmp_path / "data", changes={"upper": 0.5})
+    assert main(["calibrate", str(path), "--save", "--json"]) == 0
+    fitted = json.loads(capsys.readouterr().out)["languages"]["en"]["thresholds"]["upper"]
+    evaluator = ReaderEvaluator(Reader())
+    after = load_settings()
+    assert chosen_thresholds(after, "en", evaluator=evaluator).upper == fitted != 0.5
+    kept = chosen_thresholds(after, "zh", evaluator=evaluator)
+    assert kept == replace(evaluator.thresholds(language="zh"), upper=0.5)
