@@ -4,9 +4,9 @@
 
 `calibrate_reader.py` fits on labelled pairs alone; this script adds what a PDF question really retrieves (ten chunks
 with tables, lists and headings), which is what the shipped scale was fitted on. Weights are a logistic regression per
-language; `SCALES` moves each scale so that 0 lies between "holds" and "does not", and names the chosen thresholds: they
-were read off the table that this script prints, for the best action accuracy whose lower threshold and floor still
-refuse most unanswerable PDF questions. The evaluation data is read, never copied.
+language. The lower threshold is the one at which answerable questions kept and unanswerable ones refused add up to
+most (outcomes.py); the scale is moved so that it stands at LOWER. The upper one is that of best action accuracy, the
+strip floor the one that keeps KEPT_STRIPS of the answer strips. The evaluation data is read, never copied.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +22,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from outcomes import Outcome, best_lower, kept_and_refused, passage_outcomes
 from sklearn.linear_model import LogisticRegression
 
 from benchmarks.common import data_dir, read_jsonl, table
@@ -42,21 +44,15 @@ GIVEN_WEIGHT = 0.5
 """Weight of an action passage or a given strip beside one that a PDF question retrieved."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """How far the two scales of a language are moved, and its thresholds, in logits after the move."""
-
-    document: float
-    strip: float
-    upper: float
-    lower: float
-    floor: float
-
-
-SCALES = {
-    "en": Scale(document=1.4, strip=2.4, upper=0.75, lower=-0.1, floor=-1.45),
-    "zh": Scale(document=0.7, strip=1.6, upper=0.9, lower=-0.1, floor=-2.5),
-}
+LANGUAGES = ("en", "zh")
+LOWER = -0.1
+"""Where the scale is moved to have the lower threshold, in logits."""
+STRIP_MOVE = {"en": 2.4, "zh": 1.6}
+"""Added to a strip's logit: few strips hold the answer, and the regression says so."""
+KEPT_STRIPS = 0.975
+SMALLEST_GAP = 0.2
+PASSAGE_QUESTIONS = 60
+UPPERS = np.arange(LOWER + SMALLEST_GAP, 3.0, 0.05)
 
 
 @dataclass(slots=True)
@@ -121,8 +117,11 @@ def _strips(question: str, whole: str, strips: list[str], *, reader: Reader) -> 
         yield (alone.relevance, *glance_features(asked, strip=strip, whole=whole, reading=reading, place=place))
 
 
-def read_pages(store: Path, *, reader: Reader, documents: dict[str, Sample], strips: dict[str, Sample]) -> None:
+def read_pages(
+    store: Path, *, reader: Reader, documents: dict[str, Sample], strips: dict[str, Sample]
+) -> dict[str, list[Outcome]]:
     """Read what each PDF question retrieves: a chunk holds when it is on a gold page and has an answer string."""
+    outcomes: dict[str, list[Outcome]] = {name: [] for name in LANGUAGES}
     folder = data_dir() / "pdf"
     settings = load_settings(files_dir=folder / "files", data_dir=store, trace=False)
     with open_knowledge_base(settings) as base:
@@ -134,20 +133,25 @@ def read_pages(store: Path, *, reader: Reader, documents: dict[str, Sample], str
             asked = Asked.of(row["question"])
             found = retriever.retrieve(row["question"], limit=RETRIEVED)
             readings = reader.read(row["question"], passages=[document.text for document in found])
+            held, read = False, []
             for document, reading in zip(found, readings, strict=True):
                 pages = {region.page for region in document.regions(0, len(document.text))}
                 gold = document.file == row["pdf"] and bool(pages & set(row["pages"]))
                 holds = contains(row["answers"], document.text)
+                held |= gold
+                features = document_features(asked, text=document.text, reading=reading)
+                read.append(features)
                 if gold == holds or not row["answerable"]:
-                    features = document_features(asked, text=document.text, reading=reading)
                     documents[row["lang"]].add(features, label=gold and holds, weight=1.5 if gold else 1.0)
-                for features, strip in _likely_strips(
-                    document, question=row["question"], reading=reading, reader=reader
-                ):
+                likely = _likely_strips(document, question=row["question"], reading=reading, reader=reader)
+                for strip_features, strip in likely:
                     there = gold and bool({region.page for region in strip.regions} & set(row["pages"]))
                     has = contains(row["answers"], strip.text)
                     if there or not has or not row["answerable"]:
-                        strips[row["lang"]].add(features, label=there and has)
+                        strips[row["lang"]].add(strip_features, label=there and has)
+            if held or not row["answerable"]:
+                outcomes[row["lang"]].append(Outcome(f"PDF {row['source']}", row["answerable"], tuple(read)))
+    return outcomes
 
 
 def _likely_strips(
@@ -180,42 +184,98 @@ def accuracy(cases: list[Case], *, weights: NDArray[np.float64], upper: float, l
     return right / max(1, len(cases))
 
 
+def best_upper(cases: list[Case], *, weights: NDArray[np.float64]) -> float:
+    """The upper threshold of best action accuracy, smoothed over its neighbours."""
+    found = [accuracy(cases, weights=weights, upper=float(upper), lower=LOWER) for upper in UPPERS]
+    smooth = np.convolve(np.pad(found, 3, mode="edge"), np.ones(7) / 7, mode="valid")
+    return float(UPPERS[int(np.argmax(smooth))])
+
+
+def strip_floor(sample: Sample, *, weights: NDArray[np.float64]) -> float:
+    """The logit above which KEPT_STRIPS of the given answer strips lie."""
+    held = [
+        float(np.dot(weights, features))
+        for features, label, weight in zip(sample.features, sample.labels, sample.weights, strict=True)
+        if label and weight == GIVEN_WEIGHT
+    ]
+    return float(np.quantile(held, 1 - KEPT_STRIPS))
+
+
 def main() -> None:
-    """Read, fit, print the table, write."""
+    """Read, fit, print the tables, write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", type=Path, required=True)
     parser.add_argument("--store", type=Path, default=Path("artifacts/bench/pdf"))
+    parser.add_argument("--vectors", type=Path, default=Path("artifacts/bench/correction"))
+    parser.add_argument("--read", type=Path, help="pickle of what was read, to fit again from or to write")
     parser.add_argument("--dry", action="store_true", help="report, write nothing")
     arguments = parser.parse_args()
-    reader = Reader(arguments.model)
-    documents, strips = {name: Sample() for name in SCALES}, {name: Sample() for name in SCALES}
-    read_pages(arguments.store, reader=reader, documents=documents, strips=strips)
+    if arguments.read and arguments.read.exists():
+        material = pickle.loads(arguments.read.read_bytes())  # noqa: S301 -- written below, by this script
+    else:
+        material = read_material(arguments)
+        if arguments.read:
+            arguments.read.write_bytes(pickle.dumps(material))
     calibration: dict[str, Any] = {}
-    rows = []
-    for language, scale in SCALES.items():
-        cases = read_cases(language, reader=reader, sample=documents[language])
-        read_given_strips(language, reader=reader, sample=strips[language])
-        document = documents[language].fit()
-        document[-1] += scale.document
-        weighed = {"strip": strips[language].fit(), "glance": strips[language].fit(columns=slice(1, None))}
-        for weights in weighed.values():
-            weights[-1] += scale.strip
-        limits = {"upper": scale.upper, "lower": scale.lower, "strip": scale.floor}
-        calibration[language] = {
-            name: [round(float(value), 5) for value in weights]
-            for name, weights in {"document": document, **weighed}.items()
-        } | {"thresholds": {name: round(squashed(logit), 4) for name, logit in limits.items()}}
-        rows += [
-            {
-                "language": language,
-                "lower": low,
-                "actions": accuracy(cases, weights=document, upper=scale.upper, lower=low),
-            }
-            for low in (-2.5, -2.0, -1.5, -1.0, -0.5)
-        ]
-    print(table(rows))
+    for language in LANGUAGES:
+        calibration[language] = fit_language(language, material[language])
     if not arguments.dry:
         write(arguments.model, calibration=calibration)
+
+
+@dataclass(slots=True)
+class Material:
+    """What one language is fitted on."""
+
+    documents: Sample = field(default_factory=Sample)
+    strips: Sample = field(default_factory=Sample)
+    cases: list[Case] = field(default_factory=list)
+    outcomes: list[Outcome] = field(default_factory=list)
+
+
+def read_material(arguments: argparse.Namespace) -> dict[str, Material]:
+    """Read everything with the model."""
+    reader = Reader(arguments.model)
+    found = {language: Material() for language in LANGUAGES}
+    documents = {language: material.documents for language, material in found.items()}
+    strips = {language: material.strips for language, material in found.items()}
+    outcomes = read_pages(arguments.store, reader=reader, documents=documents, strips=strips)
+    for language, material in found.items():
+        material.cases = read_cases(language, reader=reader, sample=material.documents)
+        read_given_strips(language, reader=reader, sample=material.strips)
+        settings = load_settings(data_dir=arguments.vectors / language, trace=False)
+        material.outcomes = outcomes[language] + list(
+            passage_outcomes(
+                language,
+                reader=reader,
+                settings=settings,
+                cache=arguments.vectors,
+                questions=PASSAGE_QUESTIONS,
+                retrieved=RETRIEVED,
+            )
+        )
+    return found
+
+
+def fit_language(language: str, material: Material) -> dict[str, Any]:
+    """One language's part of reader.json; prints what its thresholds do."""
+    document = material.documents.fit()
+    document[-1] += LOWER - best_lower(material.outcomes, weights=document)
+    upper = best_upper(material.cases, weights=document)
+    weighed = {"strip": material.strips.fit(), "glance": material.strips.fit(columns=slice(1, None))}
+    for weights in weighed.values():
+        weights[-1] += STRIP_MOVE[language]
+    limits = {"upper": upper, "lower": LOWER, "strip": strip_floor(material.strips, weights=weighed["strip"])}
+    rows = []
+    for move in (-1.0, -0.5, 0.0, 0.5, 1.0):
+        kept, refused = kept_and_refused(material.outcomes, weights=document, lower=LOWER + move)
+        right = accuracy(material.cases, weights=document, upper=max(upper, LOWER + move), lower=LOWER + move)
+        rows.append({"language": language, "lower": LOWER + move, "kept": kept, "refused": refused, "actions": right})
+    print(table(rows))
+    return {
+        name: [round(float(value), 5) for value in weights]
+        for name, weights in {"document": document, **weighed}.items()
+    } | {"thresholds": {name: round(squashed(logit), 4) for name, logit in limits.items()}}
 
 
 def write(folder: Path, *, calibration: dict[str, Any]) -> None:

@@ -44,6 +44,7 @@ RESTATED = {
     "zh": ["{q}", "常见问题：{q}", "本节讨论：{q}", "{q}详见下文。", "很多人想知道{q}"],
 }
 UNSURE_SPAN = None
+MISREAD = "  .,;|-'$lIotirnec"
 MOST_CHARACTERS = {"en": 1000, "zh": 380}
 
 
@@ -340,6 +341,8 @@ class SampleMaker:
             sample = _broken(sample, width=chance.randint(8, 16))
         if chance.random() < 0.08:
             sample = _hyphenated(sample, chance=chance)
+        if chance.random() < 0.08:
+            sample = _noisy(sample, chance=chance)
         draw = chance.random()
         if draw < 0.22:
             sample = _prefixed(sample, self._heading(sample) + "\n")
@@ -410,6 +413,18 @@ def _broken(sample: Sample, *, width: int) -> Sample:
     parts = sample.passage.split(" ")
     text = "".join(p + ("\n" if n % width == width - 1 else " ") for n, p in enumerate(parts))[:-1]
     return replace(sample, passage=text)
+
+
+def _noisy(sample: Sample, *, chance: random.Random) -> Sample:
+    """Some characters outside the answer misread, as on a scan; positions stay."""
+    if sample.answered and sample.span is None:
+        return sample
+    low, high = sample.span or (0, 0)
+    characters = list(sample.passage)
+    for place in chance.sample(range(len(characters)), len(characters) // chance.randint(25, 90)):
+        if not low <= place < high and not characters[place].isdigit():
+            characters[place] = chance.choice(MISREAD)
+    return replace(sample, passage="".join(characters))
 
 
 def _hyphenated(sample: Sample, *, chance: random.Random) -> Sample:

@@ -29,6 +29,7 @@ from sklearn.metrics import roc_auc_score
 from tokenizers import Tokenizer
 from torch import Tensor
 from torch.nn import functional
+from written_samples import WrittenMaker
 
 from benchmarks.labelled import read_lines
 
@@ -197,9 +198,14 @@ class Run:
         self.tokenizer.no_padding()
         self.tokenizer.no_truncation()
         corpus = load_corpus()
-        self.maker = SampleMaker(corpus, seed=arguments.seed, long=arguments.long)
+        self.maker = WrittenMaker(corpus, seed=arguments.seed, long=arguments.long, share=arguments.written)
         held_out = SampleMaker(corpus, seed=777, held_out=True)
-        self.checks = {"held_out": [held_out.draw() for _ in range(200)], "unseen": unseen_pairs(count=120)}
+        written = WrittenMaker(corpus, seed=778, held_out=True, share=1.0)
+        self.checks = {
+            "held_out": [held_out.draw() for _ in range(200)],
+            "written": [written.draw() for _ in range(300)],
+            "unseen": unseen_pairs(count=120),
+        }
         self.reader = load_weights(arguments.start)
         for layer in self.reader.layers:
             assert isinstance(layer, EncoderLayer)
@@ -301,6 +307,7 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=16)
     parser.add_argument("--frozen", type=int, default=2)
     parser.add_argument("--dropout", type=float, default=0.0, help="share of each layer's outputs; 0.1 in later runs")
+    parser.add_argument("--written", type=float, default=0.6, help="share of samples from the written documents")
     parser.add_argument("--warm-up", type=int, default=60)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)

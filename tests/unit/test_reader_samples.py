@@ -15,6 +15,7 @@ from cloze import cloze_questions, kind_of_answer, made_vague
 from samples import Sample, find_answer
 from samples import _broken as broken
 from samples import _hyphenated as hyphenated
+from samples import _noisy as noisy
 from samples import _prefixed as prefixed
 from swaps import swap
 from tables import table_sample
@@ -95,6 +96,15 @@ def test_decorations_move_the_span_with_the_answer() -> None:
         prefixed(sample, "Chapter 1 > Scope\n"),
         broken(sample, width=3),
         *(hyphenated(sample, chance=random.Random(seed)) for seed in range(8)),
+        *(noisy(sample, chance=random.Random(seed)) for seed in range(8)),
     ):
         assert changed.span is not None
         assert changed.passage[slice(*changed.span)] == "1874"
+
+
+def test_a_misread_passage_keeps_its_length_and_its_digits() -> None:
+    sample = Sample("Who?", ENGLISH * 3, answered=False, span=None, kind="human", language="en")
+    changed = noisy(sample, chance=random.Random(0)).passage
+    assert changed != sample.passage
+    assert len(changed) == len(sample.passage)
+    assert [c for c in changed if c.isdigit()] == [c for c in sample.passage if c.isdigit()]
