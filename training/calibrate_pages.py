@@ -1,6 +1,6 @@
 """Fit the reader's scale on PDF questions, action cases and given strips, and write reader.json and SHA256SUMS.
 
-    PYTHONPATH=. python training/calibrate_pages.py --model models/reader --store artifacts/bench/pdf
+    PYTHONPATH=. python training/calibrate_pages.py --model models/reader --name crag-reader-3
 
 `calibrate_reader.py` fits on labelled pairs alone; this script adds what a PDF question really retrieves (ten chunks
 with tables, lists and headings), which is what the shipped scale was fitted on. Weights are a logistic regression per
@@ -49,7 +49,7 @@ LOWER = -0.1
 """Where the scale is moved to have the lower threshold, in logits."""
 STRIP_MOVE = {"en": 2.4, "zh": 1.6}
 """Added to a strip's logit: few strips hold the answer, and the regression says so."""
-KEPT_STRIPS = 0.975
+KEPT_STRIPS = 0.985
 SMALLEST_GAP = 0.2
 PASSAGE_QUESTIONS = 60
 UPPERS = np.arange(LOWER + SMALLEST_GAP, 3.0, 0.05)
@@ -205,6 +205,7 @@ def main() -> None:
     """Read, fit, print the tables, write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", type=Path, required=True)
+    parser.add_argument("--name", required=True, help="of the reader, as doctor and traces give it")
     parser.add_argument("--store", type=Path, default=Path("artifacts/bench/pdf"))
     parser.add_argument("--vectors", type=Path, default=Path("artifacts/bench/correction"))
     parser.add_argument("--read", type=Path, help="pickle of what was read, to fit again from or to write")
@@ -220,7 +221,7 @@ def main() -> None:
     for language in LANGUAGES:
         calibration[language] = fit_language(language, material[language])
     if not arguments.dry:
-        write(arguments.model, calibration=calibration)
+        write(arguments.model, name=arguments.name, calibration=calibration)
 
 
 @dataclass(slots=True)
@@ -278,10 +279,10 @@ def fit_language(language: str, material: Material) -> dict[str, Any]:
     } | {"thresholds": {name: round(squashed(logit), 4) for name, logit in limits.items()}}
 
 
-def write(folder: Path, *, calibration: dict[str, Any]) -> None:
-    """Put the calibration into reader.json and the sums beside it."""
+def write(folder: Path, *, name: str, calibration: dict[str, Any]) -> None:
+    """Write reader.json and the sums beside it."""
+    described = {"name": name, "calibration": calibration}
     path = folder / "reader.json"
-    described = {**json.loads(path.read_text(encoding="utf-8")), "calibration": calibration}
     path.write_text(json.dumps(described, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     names = ("reader.int8.onnx", "tokenizer.json", "reader.json")
     sums = [f"{hashlib.sha256((folder / name).read_bytes()).hexdigest()}  {name}\n" for name in names]

@@ -76,9 +76,9 @@ def kept_and_refused(outcomes: Sequence[Outcome], *, weights: NDArray[np.float64
 
 
 def best_lower(outcomes: Sequence[Outcome], *, weights: NDArray[np.float64]) -> float:
-    """The logit at which kept and refused add up to most, smoothed over a fifth of the scores' spread."""
+    """The logit at which kept and refused add up to most, smoothed over its neighbours."""
     scores = np.array([outcome.best(weights) for outcome in outcomes])
     levels = np.quantile(scores, np.linspace(0.02, 0.98, 97))
     sums = np.array([sum(kept_and_refused(outcomes, weights=weights, lower=float(level))) for level in levels])
-    smooth = np.convolve(np.pad(sums, 4, mode="edge"), np.ones(9) / 9, mode="valid")
+    smooth = np.convolve(np.pad(sums, 2, mode="edge"), np.ones(5) / 5, mode="valid")
     return float(levels[int(np.argmax(smooth))])
