@@ -49,7 +49,8 @@ LOWER = -0.1
 """Where the scale is moved to have the lower threshold, in logits."""
 STRIP_MOVE = {"en": 2.4, "zh": 1.6}
 """Added to a strip's logit: few strips hold the answer, and the regression says so."""
-KEPT_STRIPS = 0.985
+KEPT_STRIPS = {"en": 0.985, "zh": 0.994}
+"""Share of the given answer strips above the floor; Chinese strips are told apart so well that more costs little."""
 SMALLEST_GAP = 0.2
 PASSAGE_QUESTIONS = 60
 UPPERS = np.arange(LOWER + SMALLEST_GAP, 3.0, 0.05)
@@ -191,14 +192,14 @@ def best_upper(cases: list[Case], *, weights: NDArray[np.float64]) -> float:
     return float(UPPERS[int(np.argmax(smooth))])
 
 
-def strip_floor(sample: Sample, *, weights: NDArray[np.float64]) -> float:
-    """The logit above which KEPT_STRIPS of the given answer strips lie."""
+def strip_floor(sample: Sample, *, weights: NDArray[np.float64], kept: float) -> float:
+    """The logit above which that share of the given answer strips lies."""
     held = [
         float(np.dot(weights, features))
         for features, label, weight in zip(sample.features, sample.labels, sample.weights, strict=True)
         if label and weight == GIVEN_WEIGHT
     ]
-    return float(np.quantile(held, 1 - KEPT_STRIPS))
+    return float(np.quantile(held, 1 - kept))
 
 
 def main() -> None:
@@ -266,7 +267,8 @@ def fit_language(language: str, material: Material) -> dict[str, Any]:
     weighed = {"strip": material.strips.fit(), "glance": material.strips.fit(columns=slice(1, None))}
     for weights in weighed.values():
         weights[-1] += STRIP_MOVE[language]
-    limits = {"upper": upper, "lower": LOWER, "strip": strip_floor(material.strips, weights=weighed["strip"])}
+    floor = strip_floor(material.strips, weights=weighed["strip"], kept=KEPT_STRIPS[language])
+    limits = {"upper": upper, "lower": LOWER, "strip": floor}
     rows = []
     for move in (-1.0, -0.5, 0.0, 0.5, 1.0):
         kept, refused = kept_and_refused(material.outcomes, weights=document, lower=LOWER + move)
