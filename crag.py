@@ -172,7 +172,7 @@ class Crag:
         run.report = replace(run.report, graded=tuple(map(Graded, documents, grades)))
         run.lap("evaluate")
         # A search always brings what comes nearest: more is asked of a page than not to be Incorrect.
-        bar = limits.lower + (limits.upper - limits.lower) / 4
+        bar = (limits.lower + limits.upper) / 2
         return [item.document for item in run.report.graded if item.grade.failed or item.grade.score >= bar]
 
     def _generate(self, run: _Run) -> Iterator[Event]:
