@@ -1,6 +1,6 @@
 """Fits an evaluator's thresholds to labelled questions, with a stated cost for being confidently wrong.
 
-Behind `cli.py calibrate FILE`, and behind the thresholds that ship with the reader (training/calibrate_reader.py).
+Behind `cli.py calibrate FILE`; the thresholds that ship with the reader are fitted by training/calibrate_pages.py.
 """
 
 from __future__ import annotations

@@ -18,6 +18,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from corpus import is_chinese
+
 FOLDER = Path(__file__).parent / "written"
 HELD_OUT_SHARE = 12
 MOST_CHARACTERS = {"en": 1600, "zh": 700}
@@ -53,12 +55,6 @@ class WrittenError(ValueError):
     """A written file breaks the format; says file, line and why."""
 
 
-def chinese_share(text: str) -> float:
-    """Share of the letters that are Chinese characters, 0 to 1."""
-    letters = [c for c in text if c.isalpha()]
-    return sum("一" <= c <= "鿿" for c in letters) / max(1, len(letters))
-
-
 def _question(line: str, *, where: str, passages: dict[int, str]) -> WrittenQuestion:
     if line.startswith("! "):
         if "->" in line:
@@ -91,7 +87,7 @@ def _document(block: list[tuple[int, str]], *, path: Path) -> WrittenDocument:
             questions.append(_question(line, where=where, passages=passages))
         else:
             raise WrittenError(f"{where}: a line begins with a passage number, '?' or '!': {line[:40]!r}")
-    language = "zh" if chinese_share(" ".join(passages.values())) > 0.3 else "en"
+    language = "zh" if is_chinese(" ".join(passages.values())) else "en"
     longest = max((len(text) for text in passages.values()), default=0)
     if len(passages) < 2 or longest > MOST_CHARACTERS[language]:
         raise WrittenError(f"{path.name}:{block[0][0]}: {len(passages)} passages, the longest of {longest} characters")
@@ -149,7 +145,7 @@ def main() -> None:
         questions = [question for document in chosen for question in document.questions]
         answered = sum(bool(question.answered_by) for question in questions)
         twice = [text for text, times in Counter(question.text for question in questions).items() if times > 1]
-        across = sum((chinese_share(question.text) > 0.3) != (language == "zh") for question in questions)
+        across = sum(is_chinese(question.text) != (language == "zh") for question in questions)
         print(
             f"{language}: {len(chosen)} documents, {sum(len(d.passages) for d in chosen)} passages, "
             f"{answered} answered, {len(questions) - answered} unanswerable, {across} in the other language"

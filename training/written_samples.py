@@ -32,12 +32,12 @@ class WrittenMaker(SampleMaker):
     def __init__(self, corpus: Corpus, *, seed: int, held_out: bool = False, long: bool = False, share: float) -> None:
         super().__init__(corpus, seed=seed, held_out=held_out, long=long)
         self._share = share
-        self._documents = [d for d in written_documents() if d.held_out == held_out]
-        self._asked = [(document, question) for document in self._documents for question in document.questions]
+        documents = [document for document in written_documents() if document.held_out == held_out]
+        self._asked = [(document, question) for document in documents for question in document.questions]
         self._texts = {
             language: [
                 (document.id, text)
-                for document in self._documents
+                for document in documents
                 if document.language == language
                 for text in document.passages.values()
             ]
