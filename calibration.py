@@ -39,7 +39,6 @@ class Case:
 
     best_scores: tuple[float, ...]
     accepted: frozenset[Action]
-    weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,17 +84,14 @@ def decided(best_scores: Sequence[float], *, upper: float, lower: float) -> Acti
 
 
 def measure(cases: Sequence[Case], *, upper: float, lower: float) -> Fit:
-    """Accuracy and cost of two thresholds on the cases; accuracy counts cases, cost their weights."""
+    """Accuracy and cost of two thresholds on the cases; both per case."""
     actions = [decided(case.best_scores, upper=upper, lower=lower) for case in cases]
     right = [action in case.accepted for action, case in zip(actions, cases, strict=True)]
     wrong = [not fine and action is not Action.AMBIGUOUS for action, fine in zip(actions, right, strict=True)]
-    costs = [
-        case.weight * (0.0 if fine else CONFIDENTLY_WRONG if sure else 1.0)
-        for case, fine, sure in zip(cases, right, wrong, strict=True)
-    ]
+    costs = [0.0 if fine else CONFIDENTLY_WRONG if sure else 1.0 for fine, sure in zip(right, wrong, strict=True)]
     return Fit(
         accuracy=round(sum(right) / len(cases), 4),
-        cost=round(sum(costs) / sum(case.weight for case in cases), 4),
+        cost=round(sum(costs) / len(cases), 4),
         confidently_wrong=round(sum(wrong) / len(cases), 4),
         actions={action.value: actions.count(action) for action in Action},
     )
@@ -130,7 +126,7 @@ def _costs(cases: Sequence[Case], *, levels: NDArray[np.float64]) -> NDArray[np.
             Action.AMBIGUOUS: 0.0 if Action.AMBIGUOUS in case.accepted else 1.0,
         }
         cost = np.where(incorrect, wrong[Action.INCORRECT], wrong[Action.AMBIGUOUS])
-        costs += case.weight * np.where(correct, wrong[Action.CORRECT], cost)
+        costs += np.where(correct, wrong[Action.CORRECT], cost)
     apart = levels[None, :] - levels[:, None] >= SMALLEST_GAP
     padded = np.pad(costs, 2, mode="edge")
     smooth = sum(padded[i : i + size, j : j + size] for i in range(5) for j in range(5)) / 25

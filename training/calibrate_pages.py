@@ -2,11 +2,11 @@
 
     PYTHONPATH=. python training/calibrate_pages.py --model models/reader --name crag-reader-3
 
-`calibrate_reader.py` fits on labelled pairs alone; this script adds what a PDF question really retrieves (ten chunks
-with tables, lists and headings), which is what the shipped scale was fitted on. Weights are a logistic regression per
-language. The lower threshold is the one at which answerable questions kept and unanswerable ones refused add up to
-most (outcomes.py); the scale is moved so that it stands at LOWER. The upper one is that of best action accuracy, the
-strip floor the one that keeps KEPT_STRIPS of the answer strips. The evaluation data is read, never copied.
+Among what it fits is what a PDF question really retrieves: ten chunks with tables, lists and headings. Weights are a
+logistic regression per language. The lower threshold is the one at which answerable questions kept and unanswerable
+ones refused add up to most (outcomes.py); the scale is moved so that it stands at LOWER. The upper one is that of best
+action accuracy, the strip floor the one that keeps KEPT_STRIPS of the answer strips. The evaluation data is read, never
+copied.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from sklearn.linear_model import LogisticRegression
 
 from benchmarks.common import data_dir, read_jsonl, table
 from benchmarks.labelled import contains
+from calibration import Case, measure
 from config import load_settings
 from evaluator import Asked, document_features, glance_features, squashed
 from knowledge_base import open_knowledge_base
@@ -34,7 +35,7 @@ from question_parts import split_question
 from reader import Reader, Reading
 from refinement import decompose
 from retriever import HybridRetriever
-from schema import Document, Strip
+from schema import Action, Document, Strip
 
 Features = tuple[float, ...]
 RETRIEVED = 10
@@ -78,14 +79,19 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class ReadCase:
     """An action case: features of each passage for each part of its question, and what is accepted."""
 
     parts: tuple[tuple[Features, ...], ...]
-    accepted: tuple[str, ...]
+    accepted: frozenset[Action]
+
+    def scored(self, weights: NDArray[np.float64]) -> Case:
+        """The case with the best logit of each part."""
+        best = (max(float(np.dot(weights, features)) for features in part) for part in self.parts)
+        return Case(tuple(best), self.accepted)
 
 
-def read_cases(language: str, *, reader: Reader, sample: Sample) -> list[Case]:
+def read_cases(language: str, *, reader: Reader, sample: Sample) -> list[ReadCase]:
     """Read the action cases; single questions also label passages."""
     cases = []
     for row in read_jsonl(data_dir() / "action" / f"cases_{language}.jsonl"):
@@ -94,7 +100,8 @@ def read_cases(language: str, *, reader: Reader, sample: Sample) -> list[Case]:
             asked, readings = Asked.of(part), reader.read(part, passages=row["passages"])
             pairs = zip(row["passages"], readings, strict=True)
             parts.append(tuple(document_features(asked, text=text, reading=reading) for text, reading in pairs))
-        cases.append(Case(tuple(parts), tuple(row["acceptable_actions"])))
+        accepted = frozenset(Action(name.lower()) for name in row["acceptable_actions"])
+        cases.append(ReadCase(tuple(parts), accepted))
         if len(parts) == 1 and row.get("passage_labels"):
             for features, label in zip(parts[0], row["passage_labels"], strict=True):
                 sample.add(features, label=bool(label), weight=GIVEN_WEIGHT)
@@ -175,19 +182,9 @@ def _likely_strips(
         yield (apart.relevance, *glance), strip
 
 
-def accuracy(cases: list[Case], *, weights: NDArray[np.float64], upper: float, lower: float) -> float:
-    """Share of cases whose action is accepted, thresholds in logits."""
-    right = 0
-    for case in cases:
-        best = [max(float(np.dot(weights, features)) for features in part) for part in case.parts]
-        actions = {"Correct" if s >= upper else "Incorrect" if s < lower else "Ambiguous" for s in best}
-        right += (actions.pop() if len(actions) == 1 else "Ambiguous") in case.accepted
-    return right / max(1, len(cases))
-
-
-def best_upper(cases: list[Case], *, weights: NDArray[np.float64]) -> float:
+def best_upper(cases: list[Case]) -> float:
     """The upper threshold of best action accuracy, smoothed over its neighbours."""
-    found = [accuracy(cases, weights=weights, upper=float(upper), lower=LOWER) for upper in UPPERS]
+    found = [measure(cases, upper=float(upper), lower=LOWER).accuracy for upper in UPPERS]
     smooth = np.convolve(np.pad(found, 3, mode="edge"), np.ones(7) / 7, mode="valid")
     return float(UPPERS[int(np.argmax(smooth))])
 
@@ -231,7 +228,7 @@ class Material:
 
     documents: Sample = field(default_factory=Sample)
     strips: Sample = field(default_factory=Sample)
-    cases: list[Case] = field(default_factory=list)
+    cases: list[ReadCase] = field(default_factory=list)
     outcomes: list[Outcome] = field(default_factory=list)
 
 
@@ -263,7 +260,8 @@ def fit_language(language: str, material: Material) -> dict[str, Any]:
     """One language's part of reader.json; prints what its thresholds do."""
     document = material.documents.fit()
     document[-1] += LOWER - best_lower(material.outcomes, weights=document)
-    upper = best_upper(material.cases, weights=document)
+    cases = [case.scored(document) for case in material.cases]
+    upper = best_upper(cases)
     weighed = {"strip": material.strips.fit(), "glance": material.strips.fit(columns=slice(1, None))}
     for weights in weighed.values():
         weights[-1] += STRIP_MOVE[language]
@@ -272,7 +270,7 @@ def fit_language(language: str, material: Material) -> dict[str, Any]:
     rows = []
     for move in (-1.0, -0.5, 0.0, 0.5, 1.0):
         kept, refused = kept_and_refused(material.outcomes, weights=document, lower=LOWER + move)
-        right = accuracy(material.cases, weights=document, upper=max(upper, LOWER + move), lower=LOWER + move)
+        right = measure(cases, upper=max(upper, LOWER + move), lower=LOWER + move).accuracy
         rows.append({"language": language, "lower": LOWER + move, "kept": kept, "refused": refused, "actions": right})
     print(table(rows))
     return {

@@ -62,7 +62,7 @@ def export(reader: Reader, *, path: Path) -> None:
     reader.word = RowQuantised(reader.word.weight.detach())
     for layer in reader.layers:
         assert isinstance(layer, EncoderLayer)
-        layer.exporting = True
+        layer.explicit = True
     axes = {name: {0: "batch", 1: "tokens"} for name in (*INPUTS, "start", "end")}
     axes["relevance"] = {0: "batch"}
     torch.onnx.export(

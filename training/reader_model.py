@@ -43,14 +43,14 @@ class EncoderLayer(nn.Module):  # type: ignore[misc]
         self.widen = nn.Linear(WIDTH, INNER)
         self.narrow = nn.Linear(INNER, WIDTH)
         self.narrow_norm = nn.LayerNorm(WIDTH, eps=1e-12)
-        self.exporting = False
+        self.explicit = False
 
     def forward(self, hidden: Tensor, mask: Tensor) -> Tensor:
         """Hidden states [B, L, WIDTH] to hidden states; `mask` [B, 1, 1, L] is added to attention logits."""
         batch, length, _ = hidden.shape
         projected = self.attend(hidden).view(batch, length, 3, HEADS, WIDTH // HEADS)
         query, key, value = projected.permute(2, 0, 3, 1, 4).unbind(0)
-        if self.exporting:
+        if self.explicit:
             logits = query @ key.transpose(-1, -2) * (WIDTH // HEADS) ** -0.5 + mask
             heads = torch.softmax(logits, -1) @ value
         else:
@@ -61,7 +61,11 @@ class EncoderLayer(nn.Module):  # type: ignore[misc]
         return self.narrow_norm(hidden + self._dropped(self.narrow(wide)))
 
     def _dropped(self, values: Tensor) -> Tensor:
-        return functional.dropout(values, self.dropout, training=True) if self.training and self.dropout else values
+        if not (self.training and self.dropout):
+            return values
+        chance = torch.empty(-(-values.numel() // 8), dtype=torch.int64).random_(-(2**63), None).view(torch.uint8)
+        kept = chance[: values.numel()].view(values.shape) >= round(self.dropout * 256)
+        return values * (kept.to(values.dtype) / (1 - round(self.dropout * 256) / 256))
 
 
 class Reader(nn.Module):  # type: ignore[misc]

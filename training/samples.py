@@ -343,6 +343,8 @@ class SampleMaker:
             sample = _hyphenated(sample, chance=chance)
         if chance.random() < 0.08:
             sample = _noisy(sample, chance=chance)
+        if chance.random() < 0.07:
+            sample = _cut(sample, chance=chance)
         draw = chance.random()
         if draw < 0.22:
             sample = _prefixed(sample, self._heading(sample) + "\n")
@@ -425,6 +427,14 @@ def _noisy(sample: Sample, *, chance: random.Random) -> Sample:
         if not low <= place < high and not characters[place].isdigit():
             characters[place] = chance.choice(MISREAD)
     return replace(sample, passage="".join(characters))
+
+
+def _cut(sample: Sample, *, chance: random.Random) -> Sample:
+    """The passage's last part left out, after the answer, as search results end."""
+    if sample.answered and sample.span is None:
+        return sample
+    least = max(len(sample.passage) // 3, sample.span[1] if sample.span else 0)
+    return replace(sample, passage=sample.passage[: chance.randint(least, len(sample.passage))].rstrip() + " ...")
 
 
 def _hyphenated(sample: Sample, *, chance: random.Random) -> Sample:
