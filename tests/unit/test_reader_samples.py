@@ -14,6 +14,7 @@ sys.path.insert(0, str(ROOT / "training"))
 from cloze import cloze_questions, kind_of_answer, made_vague
 from samples import Sample, find_answer
 from samples import _broken as broken
+from samples import _cut as cut
 from samples import _hyphenated as hyphenated
 from samples import _noisy as noisy
 from samples import _prefixed as prefixed
@@ -95,6 +96,7 @@ def test_decorations_move_the_span_with_the_answer() -> None:
     for changed in (
         prefixed(sample, "Chapter 1 > Scope\n"),
         broken(sample, width=3),
+        *(cut(sample, chance=random.Random(seed)) for seed in range(8)),
         *(hyphenated(sample, chance=random.Random(seed)) for seed in range(8)),
         *(noisy(sample, chance=random.Random(seed)) for seed in range(8)),
     ):
@@ -108,3 +110,12 @@ def test_a_misread_passage_keeps_its_length_and_its_digits() -> None:
     assert changed != sample.passage
     assert len(changed) == len(sample.passage)
     assert [c for c in changed if c.isdigit()] == [c for c in sample.passage if c.isdigit()]
+
+
+def test_a_cut_passage_ends_early_but_after_its_answer() -> None:
+    sample = Sample("When?", ENGLISH, answered=False, span=None, kind="human", language="en")
+    changed = cut(sample, chance=random.Random(0)).passage
+    assert changed.endswith(" ...")
+    assert ENGLISH.startswith(changed.removesuffix(" ..."))
+    unsure = Sample("When?", ENGLISH, answered=True, span=None, kind="human", language="en")
+    assert cut(unsure, chance=random.Random(0)) == unsure
