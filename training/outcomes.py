@@ -25,6 +25,9 @@ Features = tuple[float, ...]
 SEED = 11
 """Not that of benchmarks/correction.py: other questions are drawn."""
 
+AS_GOOD = 0.01
+"""Below this, two levels are told apart by chance alone; of such the lower one refuses fewer answerable questions."""
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -76,9 +79,9 @@ def kept_and_refused(outcomes: Sequence[Outcome], *, weights: NDArray[np.float64
 
 
 def best_lower(outcomes: Sequence[Outcome], *, weights: NDArray[np.float64]) -> float:
-    """The logit at which kept and refused add up to most, smoothed over its neighbours."""
+    """The lowest logit at which kept and refused, smoothed over the neighbours, add up to most but for AS_GOOD."""
     scores = np.array([outcome.best(weights) for outcome in outcomes])
     levels = np.quantile(scores, np.linspace(0.02, 0.98, 97))
     sums = np.array([sum(kept_and_refused(outcomes, weights=weights, lower=float(level))) for level in levels])
     smooth = np.convolve(np.pad(sums, 2, mode="edge"), np.ones(5) / 5, mode="valid")
-    return float(levels[int(np.argmax(smooth))])
+    return float(levels[int(np.argmax(smooth >= smooth.max() - AS_GOOD))])
