@@ -1,6 +1,6 @@
 """Fit the reader's scale on PDF questions, action cases and given strips, and write reader.json and SHA256SUMS.
 
-    PYTHONPATH=. python training/calibrate_pages.py --model models/reader --name crag-reader-3
+    PYTHONPATH=. python training/calibrate_pages.py --model models/reader --name crag-reader-4
 
 Among what it fits is what a PDF question really retrieves: ten chunks with tables, lists and headings. Weights are a
 logistic regression per language. The lower threshold is the one at which answerable questions kept and unanswerable
